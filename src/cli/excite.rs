@@ -6,11 +6,13 @@ use clap::{Args, ValueEnum};
 
 use super::{Failure, say};
 use crate::report::excitation as report;
-use crate::robot;
+use crate::report::standing as standing_report;
+use crate::robot::{self, LoopKind, Model, configuration};
 use crate::study::limbs::LimbUnknown;
 use crate::study::limbs::excite::ExcitationTask;
+use crate::study::standing::{Footprint, Goal, StandingError, StandingTask};
 
-/// Find motions of a robot with its base held from which its parameters are learnt best
+/// Find motions from which a robot's parameters are learnt best: with its base held, or on its feet
 #[derive(Debug, Clone, PartialEq, Args)]
 #[command(
     after_help = "Examples:\n  surelift excite digit --out motions\n  surelift excite digit --unknown friction --motions 2 --duration 15 --out motions\n\n\
@@ -19,7 +21,11 @@ use crate::study::limbs::excite::ExcitationTask;
                         loops are proven to close in one way. They are looked at in samples; self-collision and obstacles are not looked at.\n\n\
                         The folder holds summary.json (coefficients), report.html, and motion_1.csv.. with the columns t (s), q1.. (rad), dq1.. (rad/s),\n\
                         ddq1.. (rad/s^2) of all joints with a motor, in the order of `surelift robot`. Record them with tau1.. (N m), and give the\n\
-                        recordings to `surelift identify --unknown everything`."
+                        recordings to `surelift identify --unknown everything`.\n\n\
+                        A robot on its feet: --contacts names the frames that stand, --stand the joints' angles there, its base level.\n  \
+                        surelift excite go1 --contacts FL_foot,FR_foot,RL_foot,RR_foot --stand 0,0.8,-1.6 --links trunk --out motion\n\
+                        One motion of base and joints that carry nothing; legs follow, so that feet stand exactly. It keeps joint limits, friction cones\n\
+                        and soles by the nominal robot. summary.json can be followed by a simulated robot (`[simulate.posture] motion = ...`)."
 )]
 pub struct ExciteArgs {
     /// A robot that ships with surelift, or the path of a robot TOML or URDF
@@ -43,6 +49,30 @@ pub struct ExciteArgs {
     /// Of the random search
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
+    /// Frames of feet that stand, separated by commas: points, or soles with --sole
+    #[arg(long, value_name = "FRAMES", value_delimiter = ',')]
+    pub contacts: Vec<String>,
+    /// Angles of all joints where it stands, rad, separated by commas; fewer are repeated (one leg's for four)
+    #[arg(
+        long,
+        value_name = "ANGLES",
+        value_delimiter = ',',
+        allow_hyphen_values = true,
+        requires = "contacts"
+    )]
+    pub stand: Vec<f64>,
+    /// Links whose deviations are told, separated by commas
+    #[arg(long, value_name = "LINKS", value_delimiter = ',', requires = "contacts")]
+    pub links: Vec<String>,
+    /// What is made small on feet
+    #[arg(long, value_enum, default_value = "condition", requires = "contacts")]
+    pub goal: GoalArg,
+    /// Coefficient of friction of the ground
+    #[arg(long, value_name = "MU", default_value_t = 0.5, requires = "contacts")]
+    pub friction: f64,
+    /// Half length and half width of each foot's sole, m, separated by a comma; without it feet are points
+    #[arg(long, value_name = "X,Y", value_delimiter = ',', requires = "contacts")]
+    pub sole: Vec<f64>,
     /// Where to write the results
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
@@ -59,8 +89,21 @@ pub enum Learnt {
     Everything,
 }
 
-/// Random motions that the search begins with, for each motion that is wanted.
+/// What is made small on feet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum GoalArg {
+    /// Condition number of all links' base parameters
+    Condition,
+    /// Deviations of the links that --links names
+    Deviations,
+}
+
+/// Random motions that the search begins with, for each motion that is wanted; of a robot on its feet, and changes that are tried there for each one of the option.
 const RANDOM: usize = 12;
+const RANDOM_STANDING: usize = 64;
+const STANDING_CHANGES: usize = 8;
+/// Times of a motion on feet that are written, each second.
+const WRITTEN_HZ: f64 = 200.0;
 
 /// Searches, writes.
 ///
@@ -68,6 +111,9 @@ const RANDOM: usize = 12;
 /// Bad input if the robot, a setting or the folder cannot be used.
 pub fn run(args: &ExciteArgs) -> Result<u8, Failure> {
     let robot = robot::load_model(&args.robot).map_err(|e| Failure::input(&e))?;
+    if !args.contacts.is_empty() {
+        return on_feet(args, &robot);
+    }
     report::check_destination(&args.out)?;
     let motions = usize::from(args.motions);
     let task = ExcitationTask {
@@ -87,4 +133,76 @@ pub fn run(args: &ExciteArgs) -> Result<u8, Failure> {
     report::write(&args.out, &found)?;
     say(&format!("{}  {}\n", report::closing(&found), args.out.join("report.html").display()))?;
     Ok(0)
+}
+
+/// The motion of a robot on its feet.
+fn on_feet(args: &ExciteArgs, robot: &Model) -> Result<u8, Failure> {
+    standing_report::check_destination(&args.out)?;
+    let task = standing_task(args, robot).map_err(|reason| Failure::input(&reason))?;
+    let found = task.run().map_err(|e| Failure::input(&e))?;
+    let count = (args.duration * WRITTEN_HZ).ceil() as usize + 1;
+    let states = task.states(&found, count).map_err(|e| Failure::input(&e))?;
+    standing_report::write(&args.out, &found, &states)?;
+    say(&format!("{}  {}\n", standing_report::closing(&found), args.out.join("report.html").display()))?;
+    Ok(0)
+}
+
+fn standing_task<'a>(args: &ExciteArgs, robot: &'a Model) -> Result<StandingTask<'a>, StandingError> {
+    let bad = |words: String| StandingError::Setting(words);
+    let (kind, sole_m) = match args.sole[..] {
+        [] => (LoopKind::Point, [0.0; 2]),
+        [x, y] => (LoopKind::Rigid, [x, y]),
+        _ => {
+            return Err(bad(format!(
+                "--sole: {} numbers, expected half length and half width, m",
+                args.sole.len()
+            )));
+        }
+    };
+    let foot = |name: &String| match robot.frame_index(name) {
+        Some(frame) => Ok(Footprint { frame, kind, sole_m }),
+        None => {
+            let known: Vec<&str> = robot.named_frames.iter().map(|frame| frame.name.as_str()).collect();
+            Err(bad(format!(
+                "--contacts: robot `{}` has no frame `{name}`, expected one of {}",
+                robot.name,
+                known.join(", ")
+            )))
+        }
+    };
+    let link = |name: &String| {
+        let found = robot.joints.iter().position(|joint| &joint.link == name);
+        let known: Vec<&str> = robot.joints.iter().map(|joint| joint.link.as_str()).collect();
+        found.ok_or_else(|| {
+            bad(format!(
+                "--links: robot `{}` has no link `{name}`, expected one of {}",
+                robot.name,
+                known.join(", ")
+            ))
+        })
+    };
+    let (base, joints) =
+        (if robot.has_free_flyer() { 7 } else { 0 }, robot.nv() - if robot.has_free_flyer() { 6 } else { 0 });
+    let given = args.stand.len();
+    if given == 0 || joints % given != 0 {
+        return Err(bad(format!(
+            "--stand: {given} angles, expected {joints}, or a number of them that divides it"
+        )));
+    }
+    let mut start = configuration::neutral(robot);
+    start[base..].iter_mut().zip(args.stand.iter().cycle()).for_each(|(q, x)| *q = *x);
+    Ok(StandingTask {
+        robot,
+        feet: args.contacts.iter().map(foot).collect::<Result<_, _>>()?,
+        start,
+        friction: args.friction,
+        wanted: args.links.iter().map(link).collect::<Result<_, _>>()?,
+        goal: match args.goal {
+            GoalArg::Condition => Goal::Condition,
+            GoalArg::Deviations => Goal::Deviations,
+        },
+        duration_s: args.duration,
+        evaluations: (RANDOM_STANDING, STANDING_CHANGES * args.evaluations as usize),
+        seed: args.seed,
+    })
 }

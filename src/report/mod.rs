@@ -23,6 +23,7 @@ mod plots;
 pub mod replay;
 #[cfg(feature = "rerun")]
 pub mod rerun;
+pub mod standing;
 pub mod study;
 pub mod summary;
 pub mod table;

@@ -8,6 +8,7 @@ use nalgebra::{DMatrix, DVector, Rotation3, UnitQuaternion, Vector3};
 use crate::dynamics::{Axes, Workspace};
 use crate::robot::configuration::integrate;
 use crate::robot::{LoopKind, Model, Placement};
+use crate::simulate::Sway;
 
 /// Newton steps of the inverse kinematics, and the error (m, rad) that counts as none.
 const STEPS: usize = 40;
@@ -56,6 +57,8 @@ pub struct Posture {
     pub feet: Vec<Foot>,
     /// Amplitude and frequency (Hz) of each degree of freedom around the start, for joints that are no leg's.
     pub joints: Vec<[f64; 2]>,
+    /// A series that the base and joints that are no leg's follow, instead of sway and swing. Its configuration without legs is the reference's.
+    pub series: Option<Sway>,
     /// Bandwidth of the law that follows the reference, rad/s.
     pub bandwidth: f64,
 }
@@ -110,6 +113,18 @@ impl Jump {
     }
 }
 
+/// Rows of a contact's force that the law keeps small along a series, beside torques, with the weight of 1 N (N m) against 1 N m: forces along the ground, by which a foot slips,
+/// and moments, by which a sole tips or turns. Many torques make the same motion of a robot on its feet; those of least square press the feet apart.
+pub(crate) fn ground_rows(kind: LoopKind) -> &'static [(usize, f64)] {
+    const ALONG: f64 = 3.0;
+    // By a lever of 5 cm.
+    const TIPS: f64 = 20.0 * ALONG;
+    match kind {
+        LoopKind::Point => &[(0, ALONG), (1, ALONG)],
+        LoopKind::Rigid => &[(0, ALONG), (1, ALONG), (3, TIPS), (4, TIPS), (5, TIPS)],
+    }
+}
+
 /// The reference of one robot.
 #[derive(Debug)]
 pub struct PostureReference {
@@ -152,6 +167,11 @@ impl PostureReference {
         Ok(Self { posture, start: start.to_vec(), stands, legs, workspace, jacobian })
     }
 
+    /// Whether a series is followed.
+    pub fn follows_series(&self) -> bool {
+        self.posture.series.is_some()
+    }
+
     /// Bandwidth of the law.
     pub fn bandwidth(&self) -> f64 {
         self.posture.bandwidth
@@ -181,6 +201,11 @@ impl PostureReference {
     /// # Errors
     /// In words, the foot that its leg does not reach, and when.
     pub fn at(&mut self, robot: &Model, t: f64, q: &mut [f64]) -> Result<(), String> {
+        if let Some(series) = &self.posture.series {
+            q.copy_from_slice(&series.at(robot, t).q);
+            let gravity = robot.gravity.norm();
+            return (0..self.legs.len()).try_for_each(|f| self.reach(robot, gravity, f, t, q));
+        }
         let p = &self.posture;
         let ramp = blend(t / RAMP);
         let gravity = robot.gravity.norm();

@@ -94,6 +94,9 @@ pub struct Footing {
     pub constraints: Vec<Constraint>,
     /// Samples at which phases begin (the first one at 0), and the constraints that are active from there on.
     pub phases: Vec<(usize, Vec<bool>)>,
+    /// Coefficient of friction of the ground under each constraint that is a contact: where its force leaves the cone, or pulls, the foot would slip or lift, and there is no recording.
+    /// `None` where nobody asks.
+    pub friction: Vec<Option<f64>>,
 }
 
 /// Standard deviations of the sensors and of the torque that is really applied.
@@ -206,6 +209,7 @@ pub fn record(
         quiet.iter().for_each(|&j| applied[j] = tau[j]);
         let mut told: Vec<Vec<f64>> = plan.sensors.iter().map(|(s, _)| body.tell(s, &rest)).collect();
         let mut work = body.move_on(plan, &applied, &mut told)?;
+        body.stands(&plan.footing).map_err(|reason| format!("{reason} at {t:.3} s"))?;
         for (told, (sensor, noise)) in told.iter_mut().zip(&plan.sensors) {
             let by = [(); 3].map(|()| noise * normal(&mut draw));
             sensor.disturb(told, &by);
@@ -364,6 +368,28 @@ impl Body {
             work += (drive_torque(&self.robot, &self.parameters, i, tau[at]) - tau[at]) * shift[at];
         }
         Ok(work)
+    }
+
+    /// Whether feet push against the ground and within its friction, by the forces of the last step's end.
+    fn stands(&self, footing: &Footing) -> Result<(), String> {
+        let Some(held) = &self.held else { return Ok(()) };
+        for (c, friction) in footing.friction.iter().enumerate() {
+            let Some(friction) = friction.filter(|_| self.active[c]) else { continue };
+            let (name, force) = (&held.constraints()[c].name, held.force_of(c));
+            if !(force[2] > 0.0) {
+                return Err(format!(
+                    "foot `{name}` would lift: the ground would have to pull it by {:.2} N",
+                    -force[2]
+                ));
+            }
+            let share = force[0].hypot(force[1]) / (friction * force[2]);
+            if !(share <= 1.0) {
+                return Err(format!(
+                    "foot `{name}` would slip: it asks for {share:.2} times the friction that there is"
+                ));
+            }
+        }
+        Ok(())
     }
 
     fn acceleration(&mut self, q: &[f64], v: &[f64], tau: &[f64], a: &mut [f64]) -> Result<(), String> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use nalgebra::{DMatrix, DVector};
 
-use super::posture::PostureReference;
+use super::posture::{PostureReference, ground_rows};
 use crate::dynamics::ConstrainedDynamics;
 use crate::dynamics::constraint::Sensitivities;
 use crate::robot::Model;
@@ -53,6 +53,24 @@ impl WholeBody {
         }
     }
 
+    /// What is kept small of the forces of feet that stand ([`ground_rows`]), weighed: by the torques of the motors, and without any.
+    fn ground(&self) -> (DMatrix<f64>, DVector<f64>) {
+        let n = self.robot.nv();
+        let mut rows = vec![];
+        for (c, constraint) in self.dynamics.constraints().iter().enumerate() {
+            if constraint.b.joint.is_none() {
+                let first = self.dynamics.first_row(c);
+                rows.extend(ground_rows(constraint.kind).iter().map(|&(row, weight)| (first + row, weight)));
+            }
+        }
+        // Rows of feet in the air are zero.
+        let by = &self.slopes.by_tau.force;
+        let slopes = DMatrix::from_fn(rows.len(), self.driven.len(), |r, c| {
+            rows[r].1 * by[n * rows[r].0 + self.driven[c]]
+        });
+        (slopes, DVector::from_fn(rows.len(), |r, _| rows[r].1 * self.dynamics.force()[rows[r].0]))
+    }
+
     /// Which constraints are active from now on.
     pub fn enter(&mut self, active: &[bool]) {
         active.iter().enumerate().for_each(|(i, a)| self.dynamics.set_active(i, *a));
@@ -91,8 +109,15 @@ impl WholeBody {
         let missing = DVector::from_fn(watched.len(), |i, _| wanted[watched[i]] - motion[watched[i]]);
         let mut normal = by.tr_mul(&by);
         let scale = normal.diagonal().mean();
-        (0..driven.len()).for_each(|k| normal[(k, k)] += EFFORT * EFFORT * scale.max(1.0));
-        let solved = normal.cholesky().ok_or("the law finds no torques")?.solve(&by.tr_mul(&missing));
+        let effort = EFFORT * EFFORT * scale.max(1.0);
+        (0..driven.len()).for_each(|k| normal[(k, k)] += effort);
+        let mut asked = by.tr_mul(&missing);
+        if self.reference.follows_series() {
+            let (ground, pull) = self.ground();
+            normal += ground.tr_mul(&ground) * effort;
+            asked -= ground.tr_mul(&pull) * effort;
+        }
+        let solved = normal.cholesky().ok_or("the law finds no torques")?.solve(&asked);
         tau.fill(0.0);
         for (&j, x) in driven.iter().zip(solved.iter()) {
             let joint = &robot.joints[self.joint_of[j]];

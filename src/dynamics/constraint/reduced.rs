@@ -183,6 +183,14 @@ impl ReducedDynamics {
         })
     }
 
+    /// Puts frame b of constraint `index` where frame a is in configuration `q`: a foot stands where it is.
+    ///
+    /// # Errors
+    /// [`ReducedError::Constraint`] for a wrong length.
+    pub fn hold_here(&mut self, robot: &Model, index: usize, q: &[f64]) -> Result<(), ReducedError> {
+        Ok(self.dynamics.hold_here(robot, index, q)?)
+    }
+
     /// Indices of the independent degrees of freedom.
     pub fn independent(&self) -> &[usize] {
         &self.independent

@@ -146,6 +146,8 @@ pub(super) struct Contact {
     pub lifted_s: Vec<[f64; 2]>,
     /// The same again after this time, and so on to the end of the log.
     pub repeat_s: Option<f64>,
+    /// Coefficient of friction of the ground there: a simulated foot that would slip or lift is an error. Left out: it stands whatever happens.
+    pub friction: Option<f64>,
 }
 
 /// A sensor on a frame.

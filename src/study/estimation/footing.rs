@@ -1,5 +1,7 @@
 //! Contacts and loops of a problem file: from times to phases, and whether the log agrees.
 
+use std::path::Path;
+
 use nalgebra::Vector3;
 
 use super::file::{self, File};
@@ -13,6 +15,7 @@ use crate::recording::Sensor;
 use crate::robot::Placement;
 use crate::simulate::posture::{Foot, Jump, Posture};
 use crate::simulate::{Drive, Footing};
+use crate::study::standing::read_motion;
 
 /// Baumgarte's damping of contacts, and of loops with stiffness, 1/s and 1/s^2: rates that a sampling interval of a few
 /// milliseconds follows.
@@ -89,6 +92,9 @@ impl Reader<'_> {
         let (robot, mut constraints, mut lifted) = (&self.robot, Vec::new(), Vec::new());
         for (c, contact) in file.contact.iter().enumerate() {
             let frame = self.frame(&format!("contact[{c}].frame"), &contact.frame)?;
+            if let Some(friction) = contact.friction {
+                self.positive(&format!("contact[{c}].friction"), friction)?;
+            }
             let held = Constraint::contact(robot, frame, contact.kind, Placement::identity());
             constraints.push(held.stabilised(0.0, DAMPING));
             lifted.push(self.lifted(file, step_s, c, count)?);
@@ -204,8 +210,10 @@ impl Reader<'_> {
     }
 
     /// The same for the simulator.
-    pub(super) fn footing(contacts: &Contacts) -> Footing {
+    pub(super) fn footing(file: &File, contacts: &Contacts) -> Footing {
+        let ground = |c: &super::file::Contact| c.friction;
         Footing {
+            friction: file.contact.iter().map(ground).collect(),
             constraints: contacts.constraints.clone(),
             phases: contacts.phases.iter().map(|p| (p.from, p.active.clone())).collect(),
         }
@@ -246,6 +254,22 @@ impl Reader<'_> {
             self.positive("simulate.posture.jump.lasts_s", j.lasts_s)?;
             self.positive("simulate.posture.jump.flight_s", j.flight_s)?;
         }
+        let series = match &p.motion {
+            None => None,
+            Some(path) => {
+                let path = self.path.parent().unwrap_or(Path::new("")).join(path);
+                let (series, start) = read_motion(&self.robot, &path)
+                    .or_else(|error| self.error("simulate.posture.motion", error.to_string()))?;
+                let own = file.simulate.as_ref().map_or(&[][..], |simulate| &simulate.start_rad);
+                if start.iter().zip(own).any(|(a, b)| (a - b).abs() > 1e-9) || start.len() != own.len() {
+                    return self.error(
+                        "simulate.start_rad",
+                        format!("is not where `{}` starts: expected {start:?}", path.display()),
+                    );
+                }
+                Some(series)
+            }
+        };
         let jump = p.jump.as_ref().map(|j| Jump {
             at: j.at_s,
             crouch: j.crouch_m,
@@ -259,6 +283,7 @@ impl Reader<'_> {
             jump,
             feet,
             joints,
+            series,
             bandwidth: p.bandwidth_rad_s,
         })))
     }

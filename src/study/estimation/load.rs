@@ -24,7 +24,7 @@ const UNIT: f64 = 1e-3;
 
 /// The file with what its errors need.
 pub(super) struct Reader<'a> {
-    path: &'a Path,
+    pub(super) path: &'a Path,
     pub(super) robot: Arc<Model>,
 }
 

@@ -4,7 +4,7 @@
 //! together, then small changes of one motion at a time that are kept where they help. Everything is looked at in samples; nothing is
 //! proven but where the loops close in one way ([`ClosureDomain`]).
 
-use nalgebra::{DMatrix, SymmetricEigen};
+use nalgebra::DMatrix;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
@@ -14,8 +14,8 @@ use super::fit::Free;
 use super::{LimbError, LimbUnknown};
 use crate::dynamics::constraint::reduced::{ClosureDomain, ReducedDynamics, motors_and_base};
 use crate::regression::RegressionError;
-use crate::regression::base::BaseParameters;
 use crate::robot::{Limb, Model, configuration};
+use crate::study::excitation::{Judge, SHARES, STEP};
 use crate::trajectory::{Curve, Fourier, JointState};
 
 /// Harmonics of a motion; the first follows from rest at both ends.
@@ -23,14 +23,10 @@ const HARMONICS: usize = 5;
 /// Samples of a motion at which rows are made, and in between two of these so many at which limits are looked at.
 const SAMPLES: usize = 120;
 const FINER: usize = 10;
-/// Shares of a random motion's amplitude that are tried until it keeps the limits.
-const SHARES: [f64; 9] = [1.0, 0.8, 0.64, 0.5, 0.38, 0.28, 0.18, 0.1, 0.05];
 /// Of each limit so much is used: tracking and noise need the rest.
 const USED: f64 = 0.9;
 /// Where a joint has no limits, it moves this far, rad.
 const UNLIMITED: f64 = 1.0;
-/// First step of the search as a share of a coefficient's range, and what becomes of it after a success and a failure.
-const STEP: (f64, f64, f64) = (0.3, 1.5, 0.903_602);
 
 /// What motions are to be like.
 #[derive(Debug, Clone, Copy)]
@@ -242,12 +238,12 @@ impl<'a> Search<'a> {
                 source: RegressionError::NoEstimate(reason),
             });
         }
-        let judge = Judge::new(&trials);
+        let judge = Judge::new(trials.iter().map(|trial| &trial.information));
         let logs: Vec<f64> =
-            trials.chunks_exact(count).map(|some| judge.condition(some.iter()).ln()).collect();
+            trials.chunks_exact(count).map(|some| condition(&judge, some.iter()).ln()).collect();
         let random = (logs.iter().sum::<f64>() / logs.len() as f64).exp();
-        let mut chosen = judge.choose(&trials, count);
-        let (mut best, mut step) = (judge.condition(chosen.iter()), STEP.0);
+        let mut chosen = choose(&judge, &trials, count);
+        let (mut best, mut step) = (condition(&judge, chosen.iter()), STEP.0);
         for k in 0..changes {
             let at = k % count;
             let change = |x: &f64| (x + step * rng.random_range(-1.0..=1.0)).clamp(-1.0, 1.0);
@@ -255,9 +251,9 @@ impl<'a> Search<'a> {
             let mut better = false;
             if let Some(trial) = self.trial(x) {
                 let before = std::mem::replace(&mut chosen[at], trial);
-                let condition = judge.condition(chosen.iter());
-                better = condition < best;
-                if better { best = condition } else { chosen[at] = before }
+                let now = condition(&judge, chosen.iter());
+                better = now < best;
+                if better { best = now } else { chosen[at] = before }
             }
             step = (step * if better { STEP.1 } else { STEP.2 }).clamp(1e-3, 1.0);
         }
@@ -367,49 +363,20 @@ impl<'a> Search<'a> {
     }
 }
 
-/// How motions are compared: by the columns that motion can tell apart, each scaled by what random motions make of it.
-struct Judge {
-    columns: Vec<usize>,
-    scales: Vec<f64>,
+/// The best motion, then the one that does best with those chosen, and so on.
+fn choose(judge: &Judge, trials: &[Trial], count: usize) -> Vec<Trial> {
+    let mut chosen: Vec<Trial> = vec![];
+    while chosen.len() < count {
+        let with = |trial: &Trial| condition(judge, chosen.iter().chain([trial]));
+        let best = trials.iter().min_by(|a, b| with(a).total_cmp(&with(b)));
+        chosen.extend(best.cloned());
+    }
+    chosen
 }
 
-impl Judge {
-    fn new(trials: &[Trial]) -> Self {
-        let mut all = trials[0].information.clone();
-        trials[1..].iter().for_each(|trial| all += &trial.information);
-        // Columns of a matrix depend on each other as those of the root of Y'Y do.
-        let eigen = SymmetricEigen::new(all.clone());
-        let roots = eigen.eigenvalues.map(|x| x.max(0.0).sqrt());
-        let root = DMatrix::from_diagonal(&roots) * eigen.eigenvectors.transpose();
-        let columns = BaseParameters::of(&root).independent;
-        let scales = columns.iter().map(|&c| (all[(c, c)] / trials.len() as f64).sqrt()).collect();
-        Self { columns, scales }
-    }
-
-    /// Condition number of the scaled base columns of some motions together.
-    fn condition<'t>(&self, trials: impl Iterator<Item = &'t Trial>) -> f64 {
-        let n = self.columns.len();
-        let mut sum = DMatrix::zeros(n, n);
-        for trial in trials {
-            sum += DMatrix::from_fn(n, n, |r, c| {
-                trial.information[(self.columns[r], self.columns[c])] / (self.scales[r] * self.scales[c])
-            });
-        }
-        let values = sum.symmetric_eigenvalues();
-        let (least, most) = (values.min(), values.max());
-        if least > 0.0 { (most / least).sqrt() } else { f64::INFINITY }
-    }
-
-    /// The best motion, then the one that does best with those chosen, and so on.
-    fn choose(&self, trials: &[Trial], count: usize) -> Vec<Trial> {
-        let mut chosen: Vec<Trial> = vec![];
-        while chosen.len() < count {
-            let with = |trial: &Trial| self.condition(chosen.iter().chain([trial]));
-            let best = trials.iter().min_by(|a, b| with(a).total_cmp(&with(b)));
-            chosen.extend(best.cloned());
-        }
-        chosen
-    }
+/// Condition number of some motions together.
+fn condition<'t>(judge: &Judge, trials: impl Iterator<Item = &'t Trial>) -> f64 {
+    judge.condition(trials.map(|trial| &trial.information))
 }
 
 #[cfg(test)]

@@ -68,6 +68,33 @@ impl ReducedDynamics {
         Ok(self.g.tr_mul(&DVector::from_vec(tau)))
     }
 
+    /// Forces of the constraints' binding rows, N (N m), in the order of the constraints, where the dependent freedoms bear the torques that `tau` (length nv) has for them:
+    /// J_u' f = (M a + h - tau)_u. The independent rows then hold where `tau` makes the motion: G' tau = u.
+    ///
+    /// # Errors
+    /// [`ConstraintError::Length`].
+    pub fn constraint_force(
+        &mut self,
+        robot: &Model,
+        theta: &[f64],
+        tau: &[f64],
+    ) -> Result<DVector<f64>, ConstraintError> {
+        self.check_parameters(robot, theta)?;
+        self.dynamics.check(robot, &[("tau", tau.len(), robot.nv())])?;
+        let a = self.a.clone();
+        let tree = self.tree_torque(robot, theta, &a);
+        let left = self.dependent.iter().map(|&k| tree[k] - tau[k]);
+        Ok(-self.force_by_torque() * DVector::from_iterator(self.dependent.len(), left))
+    }
+
+    /// What a torque of a dependent freedom adds to [`ReducedDynamics::constraint_force`] at the last configuration: -J_u^-T, one row a binding row, one column a dependent freedom.
+    pub fn force_by_torque(&self) -> DMatrix<f64> {
+        let u = self.dependent.len();
+        // The factor was checked when it was made.
+        let inverse = self.factor.try_inverse().unwrap_or_else(|| DMatrix::from_element(u, u, f64::NAN));
+        -inverse.transpose()
+    }
+
     /// The equations of motion in independent coordinates, u = M_r a_a + h_r: M_r = G' M G (with armatures) and h_r (velocity
     /// terms, gravity, friction and offsets of all joints) at the last configuration and velocity.
     ///

@@ -1,5 +1,7 @@
 //! The part of a problem file that asks for simulated samples: their motion, their noise, and what is true of the simulated robot.
 
+use std::path::PathBuf;
+
 use serde::Deserialize;
 
 use crate::multibody::parameters::JointParameter;
@@ -30,6 +32,8 @@ pub(in crate::study::estimation) struct Simulate {
 pub(in crate::study::estimation) struct PostureFile {
     /// How fast errors are corrected, rad/s.
     pub bandwidth_rad_s: f64,
+    /// A `summary.json` of `surelift excite` whose motion is followed, instead of sway and joints; relative to this file.
+    pub motion: Option<PathBuf>,
     /// Amplitude (m, rad), frequency (Hz) and phase (rad) of the base along x, y, z and about them.
     #[serde(default)]
     pub sway: [[f64; 3]; 6],

@@ -74,7 +74,7 @@ impl Reader<'_> {
             start: s.start_rad.clone(),
             drive,
             step_s,
-            footing: Self::footing(contacts),
+            footing: Self::footing(file, contacts),
             samples: count,
             sensors: observations.iter().zip(&file.sensor).map(|(o, f)| (o.sensor, f.noise)).collect(),
             noise: Noise {

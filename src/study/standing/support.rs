@@ -1,0 +1,322 @@
+//! What carries a standing robot: torques and contact forces of a motion, what limits leave of them, and the rows that tell parameters.
+
+use nalgebra::{Cholesky, DMatrix, DVector};
+
+use super::{Footprint, StandingError};
+use crate::dynamics::constraint::Constraint;
+use crate::dynamics::constraint::reduced::ReducedDynamics;
+use crate::robot::{LoopKind, Model, Placement};
+use crate::simulate::posture::ground_rows;
+use crate::simulate::sway::{BASE, Sway, SwayState};
+
+/// Share of the legs' smallest singular value that a motion may lose: near a singular posture joints are fast, and a law that follows the motion is lost.
+const LOSS: f64 = 0.6;
+/// What is in the way where there is no posture.
+const UNREACHED: &str = "legs that do not reach, or are stretched";
+/// Least share of a foot's equal part of the weight that it has to carry.
+const CARRIED: f64 = 0.05;
+
+/// The largest share of each limit that a motion uses: 1 is the limit.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct Shares {
+    /// Of half of a joint's range, from its middle.
+    pub position: f64,
+    /// Of a joint's speed.
+    pub speed: f64,
+    /// Of a motor's torque.
+    pub torque: f64,
+    /// Of the friction cone: |f_t| / (mu f_n); infinite where a foot carries less than a twentieth of its part of the weight.
+    pub friction: f64,
+    /// Of the way to a singular posture, such as a stretched knee: of the loss of the legs' smallest singular value that is allowed.
+    pub posture: f64,
+    /// Of the sole, from its middle to its edge, by the centre of pressure; 0 for feet that are points.
+    pub pressure: f64,
+}
+
+impl Shares {
+    /// Of a motion that does nothing.
+    pub const NONE: Self =
+        Self { position: 0.0, speed: 0.0, torque: 0.0, friction: 0.0, posture: 0.0, pressure: 0.0 };
+
+    /// The largest of all.
+    pub fn most(&self) -> f64 {
+        self.worst().1
+    }
+
+    /// The limit of which most is used, in words, and how much of it.
+    pub fn worst(&self) -> (&'static str, f64) {
+        let all = [
+            ("a joint's range", self.position),
+            ("a joint's speed", self.speed),
+            ("a motor's torque", self.torque),
+            ("what a foot has to carry, or its friction", self.friction),
+            ("a singular posture of the legs", self.posture),
+            ("the edge of a sole", self.pressure),
+        ];
+        // What is no number is worst.
+        all.into_iter().fold(("nothing", 0.0), |worst, limit| if limit.1 <= worst.1 { worst } else { limit })
+    }
+
+    /// The larger of both, one by one.
+    fn or(&self, other: &Self) -> Self {
+        Self {
+            position: self.position.max(other.position),
+            speed: self.speed.max(other.speed),
+            torque: self.torque.max(other.torque),
+            friction: self.friction.max(other.friction),
+            posture: self.posture.max(other.posture),
+            pressure: self.pressure.max(other.pressure),
+        }
+    }
+}
+
+/// A robot on its feet: the base and the joints that carry nothing are independent, legs follow.
+#[derive(Debug, Clone)]
+pub(super) struct Support<'a> {
+    robot: &'a Model,
+    feet: &'a [Footprint],
+    friction: f64,
+    reduced: ReducedDynamics,
+    pub theta: Vec<f64>,
+    /// Degrees of freedom with a motor.
+    driven: Vec<usize>,
+    /// Weight on a foot if all carry the same, N.
+    part: f64,
+    /// Smallest singular value of the legs at the start, m/rad.
+    singular: f64,
+}
+
+/// The robot at one time.
+#[derive(Debug, Clone)]
+pub struct Carried {
+    /// Configuration (length nq), velocities and accelerations (length nv).
+    pub q: Vec<f64>,
+    /// See `q`.
+    pub v: Vec<f64>,
+    /// See `q`.
+    pub a: Vec<f64>,
+    /// Torques of all degrees of freedom, N m: zero where there is no motor.
+    pub tau: Vec<f64>,
+    /// Forces (N) of each foot in axes of the world, and for rigid ones the moment about its frame (N m).
+    pub forces: Vec<Vec<f64>>,
+}
+
+impl<'a> Support<'a> {
+    pub fn new(
+        robot: &'a Model,
+        feet: &'a [Footprint],
+        friction: f64,
+        start: &[f64],
+    ) -> Result<Self, StandingError> {
+        let mut constraints: Vec<Constraint> =
+            (0..robot.loops.len()).map(|i| Constraint::closure(robot, i).in_plane(robot)).collect();
+        let first = constraints.len();
+        let contact =
+            |foot: &Footprint| Constraint::contact(robot, foot.frame, foot.kind, Placement::identity());
+        constraints.extend(feet.iter().map(contact));
+        let legs = legs(robot, feet)?;
+        let passive = |k: usize| robot.joints[joint_of(robot, k)].limits.torque <= 0.0;
+        let independent: Vec<usize> =
+            (0..robot.nv()).filter(|&k| k < BASE || !(legs.contains(&k) || passive(k))).collect();
+        let mut reduced = ReducedDynamics::new(robot, constraints, independent)?;
+        for foot in 0..feet.len() {
+            reduced.hold_here(robot, first + foot, start)?;
+        }
+        let theta = robot.nominal_parameters();
+        let mass: f64 = (0..robot.bodies()).map(|i| theta[robot.body_range(i).start]).sum();
+        Ok(Self {
+            driven: (BASE..robot.nv()).filter(|&k| !passive(k)).collect(),
+            part: mass * robot.gravity.norm() / feet.len() as f64,
+            singular: {
+                let still = vec![0.0; reduced.independent().len()];
+                reduced.place(robot, start, &still, &still)?;
+                reduced.smallest_singular_value(robot)
+            },
+            robot,
+            feet,
+            friction,
+            reduced,
+            theta,
+        })
+    }
+
+    /// Independent degrees of freedom that are no base's.
+    pub fn swinging(&self) -> &[usize] {
+        &self.reduced.independent()[BASE..]
+    }
+
+    /// Takes the robot to `state`, its legs from where they are in `near`.
+    fn place(&mut self, state: &SwayState, near: &[f64]) -> Option<()> {
+        let mut q = state.q.clone();
+        let apart = self.robot.nq() - self.robot.nv();
+        for &k in self.reduced.dependent() {
+            q[k + apart] = near[k + apart];
+        }
+        self.reduced.close(self.robot, &mut q).ok()?;
+        self.reduced.place(self.robot, &q, &state.v, &state.a).ok()
+    }
+
+    /// The Cholesky factor of the product of G's rows at the motors: the covariance of u by noise of 1 N m on each torque sensor.
+    fn measured(&self) -> Option<Cholesky<f64, nalgebra::Dyn>> {
+        let own = self.reduced.g().select_rows(&self.driven);
+        own.tr_mul(&own).cholesky()
+    }
+
+    /// The robot at one time, with the torques that [`crate::simulate::Posture`]'s law chooses along a series ([`ground_rows`]). Nothing where legs do not reach.
+    pub fn carried(&mut self, state: &SwayState, near: &[f64]) -> Option<Carried> {
+        self.place(state, near)?;
+        let u = self.reduced.torque(self.robot, &self.theta).ok()?;
+        let mut tau = vec![0.0; self.robot.nv()];
+        let free = self.reduced.constraint_force(self.robot, &self.theta, &tau).ok()?;
+        let own = self.reduced.g().select_rows(&self.driven);
+        let (by, level) = (self.ground_by_torque(), self.ground_rows());
+        let pull = DVector::from_iterator(level.len(), level.iter().map(|(row, weight)| weight * free[*row]));
+        // |tau|^2 + |B tau + p|^2 where own' tau = u.
+        let cost = (DMatrix::identity(self.driven.len(), self.driven.len()) + by.tr_mul(&by)).cholesky()?;
+        let (weighed, aside) = (cost.solve(&own), cost.solve(&by.tr_mul(&pull)));
+        let multiplier = own.tr_mul(&weighed).cholesky()?.solve(&(u + own.tr_mul(&aside)));
+        let chosen = weighed * multiplier - aside;
+        self.driven.iter().zip(chosen.iter()).for_each(|(&k, x)| tau[k] = *x);
+        let force = self.reduced.constraint_force(self.robot, &self.theta, &tau).ok()?;
+        let mut forces = vec![];
+        let mut at = self.first_row();
+        for foot in self.feet {
+            forces.push(force.as_slice()[at..at + foot.rows()].to_vec());
+            at += foot.rows();
+        }
+        let [q, v, a] = [self.reduced.q(), self.reduced.v(), self.reduced.a()].map(<[f64]>::to_vec);
+        Some(Carried { q, v, a, tau, forces })
+    }
+
+    /// The first row of the feet among those of all constraints.
+    fn first_row(&self) -> usize {
+        self.reduced.dependent().len() - self.feet.iter().map(Footprint::rows).sum::<usize>()
+    }
+
+    /// Rows of forces along the ground, and of moments on it, with their weights.
+    fn ground_rows(&self) -> Vec<(usize, f64)> {
+        let mut at = self.first_row();
+        let mut rows = vec![];
+        for foot in self.feet {
+            rows.extend(ground_rows(foot.kind).iter().map(|&(row, weight)| (at + row, weight)));
+            at += foot.rows();
+        }
+        rows
+    }
+
+    /// Those rows, weighed, by the torques of the motors.
+    fn ground_by_torque(&self) -> DMatrix<f64> {
+        let (all, rows) = (self.reduced.force_by_torque(), self.ground_rows());
+        let place = |k: &usize| self.reduced.dependent().iter().position(|dof| dof == k);
+        let places: Vec<Option<usize>> = self.driven.iter().map(place).collect();
+        DMatrix::from_fn(rows.len(), self.driven.len(), |r, c| {
+            places[c].map_or(0.0, |k| rows[r].1 * all[(rows[r].0, k)])
+        })
+    }
+
+    /// What a state uses of the limits.
+    fn shares(&mut self, at: &Carried) -> Shares {
+        let least = self.reduced.smallest_singular_value(self.robot);
+        let lost = 1.0 - least / self.singular;
+        let mut most = Shares { posture: (lost / LOSS).max(0.0), ..Shares::NONE };
+        let apart = self.robot.nq() - self.robot.nv();
+        for k in BASE..self.robot.nv() {
+            let limits = &self.robot.joints[joint_of(self.robot, k)].limits;
+            let position = limits.position.map_or(0.0, |(lower, upper)| {
+                (2.0 * at.q[k + apart] - lower - upper).abs() / (upper - lower)
+            });
+            let torque = if limits.torque > 0.0 { at.tau[k].abs() / limits.torque } else { 0.0 };
+            let speed = at.v[k].abs() / limits.velocity;
+            most = most.or(&Shares { position, speed, torque, ..Shares::NONE });
+        }
+        for (foot, force) in self.feet.iter().zip(&at.forces) {
+            let normal = force[2];
+            let carries = normal > CARRIED * self.part;
+            let friction =
+                if carries { force[0].hypot(force[1]) / (self.friction * normal) } else { f64::INFINITY };
+            // Moments about the middle of the sole, in axes of the world: a sole that stands is level.
+            let pressure = match (foot.kind, carries) {
+                (LoopKind::Rigid, true) => {
+                    let [x, y] = foot.sole_m;
+                    (force[4] / (normal * x)).abs().max((force[3] / (normal * y)).abs())
+                }
+                _ => 0.0,
+            };
+            most = most.or(&Shares { friction, pressure, ..Shares::NONE });
+        }
+        most
+    }
+
+    /// What a motion uses of the limits at so many times, if never more than `used` of one, or which that is; and with `tells` the product Y'Y of the rows that sensors tell links' parameters by, each row
+    /// by the deviation of its noise where torque sensors err by 1 N m.
+    pub fn look(
+        &mut self,
+        sway: &Sway,
+        duration_s: f64,
+        samples: usize,
+        used: f64,
+        tells: bool,
+    ) -> Result<(Shares, DMatrix<f64>), &'static str> {
+        let width = crate::inertia::INERTIAL * self.robot.bodies();
+        let (mut most, mut sum) = (Shares::NONE, DMatrix::zeros(width, width));
+        let mut near = sway.at(self.robot, 0.0).q;
+        for k in 0..=samples {
+            let state = sway.at(self.robot, k as f64 / samples as f64 * duration_s);
+            let carried = self.carried(&state, &near).ok_or(UNREACHED)?;
+            most = most.or(&self.shares(&carried));
+            if !(most.most() <= used) {
+                return Err(most.worst().0);
+            }
+            if tells && k < samples {
+                let rows = self.whitened().ok_or(UNREACHED)?;
+                sum.gemm_tr(1.0, &rows, &rows, 1.0);
+            }
+            near = carried.q;
+        }
+        Ok((most, sum))
+    }
+
+    /// Rows of the links' parameters at the last state, by the deviation of their noise.
+    fn whitened(&mut self) -> Option<DMatrix<f64>> {
+        let factor = self.measured()?;
+        let rows = self.reduced.regressor(self.robot);
+        let links = rows.columns(0, crate::inertia::INERTIAL * self.robot.bodies()).into_owned();
+        factor.l().solve_lower_triangular(&links)
+    }
+
+    /// u of the last state, N m, for tests of what rows say.
+    #[cfg(test)]
+    pub fn projected(&mut self) -> (DVector<f64>, DMatrix<f64>, Vec<f64>) {
+        let u = self.reduced.torque(self.robot, &self.theta).unwrap();
+        (u, self.reduced.regressor(self.robot), self.theta.clone())
+    }
+}
+
+/// The joint that owns a degree of freedom.
+pub(super) fn joint_of(robot: &Model, dof: usize) -> usize {
+    (0..robot.bodies()).rev().find(|&i| robot.v_index(i) <= dof).unwrap_or(0)
+}
+
+/// Degrees of freedom of all supporting legs.
+fn legs(robot: &Model, feet: &[Footprint]) -> Result<Vec<usize>, StandingError> {
+    let mut all = vec![];
+    for foot in feet {
+        let frame = &robot.named_frames[foot.frame];
+        let (mut at, mut own) = (frame.joint, vec![]);
+        while let Some(i) = at.filter(|&i| i >= robot.first_actuated()) {
+            own.push(robot.v_index(i));
+            at = robot.joints[i].parent;
+        }
+        // The joints next to the foot place it.
+        own.truncate(foot.rows());
+        if own.len() < foot.rows() || own.iter().any(|k| all.contains(k)) {
+            return Err(StandingError::Leg {
+                foot: frame.name.clone(),
+                joints: own.len(),
+                expected: foot.rows(),
+            });
+        }
+        all.extend(own);
+    }
+    Ok(all)
+}

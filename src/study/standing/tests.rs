@@ -1,0 +1,133 @@
+use super::*;
+use crate::dynamics::ConstrainedDynamics;
+use crate::dynamics::actuation::coulomb_direction;
+use crate::dynamics::constraint::{Constraint, Redundancy};
+use crate::robot::Placement;
+use crate::robot::load_model;
+
+/// A Go1 with bent knees, its base level.
+fn go1(robot: &Model) -> StandingTask<'_> {
+    let mut start = crate::robot::configuration::neutral(robot);
+    for leg in 0..4 {
+        start[7 + 3 * leg..10 + 3 * leg].copy_from_slice(&[0.0, 0.8, -1.6]);
+    }
+    let foot = |name: &str| Footprint {
+        frame: robot.frame_index(name).unwrap(),
+        kind: LoopKind::Point,
+        sole_m: [0.0; 2],
+    };
+    StandingTask {
+        robot,
+        feet: ["FL_foot", "FR_foot", "RL_foot", "RR_foot"].map(foot).to_vec(),
+        start,
+        friction: 0.6,
+        wanted: vec![0],
+        goal: Goal::Condition,
+        duration_s: 4.0,
+        evaluations: (40, 400),
+        seed: 0,
+    }
+}
+
+#[test]
+fn a_motion_of_a_go1_tells_more_than_random_ones() {
+    let robot = load_model("go1").unwrap();
+    let begun = std::time::Instant::now();
+    let found = go1(&robot).run().unwrap();
+    println!(
+        "{:?} {} {} {} {:?} {:?}",
+        begun.elapsed(),
+        found.rank,
+        found.condition_number,
+        found.random_condition_number,
+        found.used,
+        found.deviations
+    );
+    assert!(found.condition_number < 0.4 * found.random_condition_number);
+    assert!(found.used.most() <= 1.0);
+}
+
+/// Torques and forces are those by which constrained dynamics make the same motion; feet stay where they are.
+#[test]
+fn torques_make_the_motion_and_feet_bear_the_forces() {
+    for robot in [load_model("go1").unwrap(), load_model("talos_reduced").unwrap()] {
+        let task = if robot.name == "go1" { go1(&robot) } else { talos(&robot) };
+        let mut support = Support::new(&robot, &task.feet, task.friction, &task.start).unwrap();
+        let ranges = task.ranges(support.swinging());
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let x: Vec<f64> = (0..8 * ranges.len()).map(|_| rng.random_range(-0.1..0.1)).collect();
+        let sway = task.sway(&support, &ranges, &x).unwrap();
+        let contact =
+            |foot: &Footprint| Constraint::contact(&robot, foot.frame, foot.kind, Placement::identity());
+        let mut dynamics =
+            ConstrainedDynamics::new(&robot, task.feet.iter().map(contact).collect(), Redundancy::Refuse)
+                .unwrap();
+        for t in [0.0, 0.7, 2.3] {
+            let at = support.carried(&sway.at(&robot, t), &task.start).unwrap();
+            let mut tau = at.tau.clone();
+            for i in robot.first_actuated()..robot.bodies() {
+                let k = robot.v_index(i);
+                let own = robot.joint_parameters(&support.theta, i);
+                tau[k] -=
+                    own.coulomb * coulomb_direction(&robot, at.v[k]).0 + own.viscous * at.v[k] + own.offset;
+            }
+            let theta = &support.theta;
+            dynamics.forward(&robot, &at.q, &at.v, &tau, theta).unwrap();
+            let wrong = dynamics.motion().iter().zip(&at.a).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max);
+            assert!(wrong < 1e-7, "{} {t}: {wrong}", robot.name);
+            for (k, own) in at.forces.iter().enumerate() {
+                let wrong =
+                    own.iter().zip(dynamics.force_of(k)).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max);
+                assert!(wrong < 1e-6, "{} {t} foot {k}: {own:?} {:?}", robot.name, dynamics.force_of(k));
+            }
+            let (u, rows, theta) = support.projected();
+            let told = rows * nalgebra::DVector::from_vec(theta);
+            assert!((u - told).amax() < 1e-9);
+        }
+    }
+}
+
+/// A Talos on both soles.
+fn talos(robot: &Model) -> StandingTask<'_> {
+    let mut start = crate::robot::configuration::neutral(robot);
+    start[2] = 1.0;
+    let joints = [
+        0.0, 0.1, 0.2, 0.4, 0.0, -1.0, 0.0, 0.0, 0.0, -0.3, -0.2, -0.4, 0.0, -1.0, 0.0, 0.0, 0.0, -0.3, 0.0,
+        0.0, 0.0, 0.0, -0.4, 0.8, -0.4, 0.0, 0.0, 0.0, -0.4, 0.8, -0.4, 0.0,
+    ];
+    start[7..].copy_from_slice(&joints);
+    let foot = |name: &str| Footprint {
+        frame: robot.frame_index(name).unwrap(),
+        kind: LoopKind::Rigid,
+        sole_m: [0.1, 0.06],
+    };
+    StandingTask {
+        robot,
+        feet: ["left_sole", "right_sole"].map(foot).to_vec(),
+        start,
+        friction: 0.6,
+        wanted: vec![0],
+        goal: Goal::Condition,
+        duration_s: 4.0,
+        evaluations: (40, 200),
+        seed: 0,
+    }
+}
+
+#[test]
+fn a_motion_of_a_talos_tells_more_than_random_ones() {
+    let robot = load_model("talos_reduced").unwrap();
+    let begun = std::time::Instant::now();
+    let found = talos(&robot).run().unwrap();
+    println!(
+        "{:?} {} {} {} {:?} {:?}",
+        begun.elapsed(),
+        found.rank,
+        found.condition_number,
+        found.random_condition_number,
+        found.used,
+        found.deviations
+    );
+    assert!(found.condition_number < 0.4 * found.random_condition_number);
+    assert!(found.used.most() <= 1.0);
+}

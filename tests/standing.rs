@@ -1,0 +1,157 @@
+//! The promise: `surelift excite ROBOT --contacts ..` finds a motion of a robot on its feet whose condition number is at least five times below that of random ones within the same limits;
+//! a simulated robot follows it and learns what it carries, and feet that would slip or lift are found out.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn surelift(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_surelift"));
+    command.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR"));
+    command.output().expect("the program starts")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn summary(folder: &Path) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(folder.join("summary.json")).unwrap()).unwrap()
+}
+
+fn number(value: &Value, key: &str) -> f64 {
+    value[key].as_f64().unwrap_or_else(|| panic!("`{key}` of {value}"))
+}
+
+const ANYMAL: [&str; 5] = [
+    "anymal_b",
+    "--contacts",
+    "LF_FOOT,LH_FOOT,RF_FOOT,RH_FOOT",
+    "--stand",
+    "0,0.7,-1.4,0,-0.7,1.4,0,0.7,-1.4,0,-0.7,1.4",
+];
+
+/// A motion of an ANYmal of two seconds.
+fn motion(out: &Path, more: &[&str]) -> Value {
+    let out_text = out.to_str().unwrap();
+    let arguments =
+        [&["excite"], &ANYMAL[..], &["--duration", "2", "--links", "base", "--out", out_text], more].concat();
+    let output = surelift(&arguments);
+    assert!(output.status.success(), "{}", said(&output));
+    summary(out)
+}
+
+/// The shipped problem about an ANYmal that sways, with other lines instead.
+fn problem(folder: &Path, changes: &[(&str, &str)]) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/estimation/anymal_stand.toml");
+    let mut text = std::fs::read_to_string(path).unwrap().replace("robots/anymal_b.toml", "anymal_b");
+    for (before, after) in changes {
+        assert!(text.contains(before), "{before}");
+        text = text.replace(before, after);
+    }
+    let file = folder.join("problem.toml");
+    std::fs::write(&file, text).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+const SWAY: &str = "sway = [[0.03, 0.8, 0.0], [0.03, 0.7, 1.4], [0.03, 1.3, 0.0], [0.12, 0.9, 0.5], [0.12, 1.1, 1.0], [0.12, 0.7, 0.0]]";
+
+#[test]
+fn a_motion_tells_more_than_random_ones_and_can_be_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let found = motion(&folder.path().join("motion"), &["--friction", "0.4"]);
+    let (condition, random) = (number(&found, "condition_number"), number(&found, "random_condition_number"));
+    assert!(5.0 * condition <= random, "{condition} {random}");
+    for (limit, share) in found["used"].as_object().unwrap() {
+        assert!(share.as_f64().unwrap() <= 1.0, "{limit}: {share}");
+    }
+    // The ground has more friction than the motion was made for: the load on its back is not known yet.
+    let changes = [
+        (Z, AT_ZERO),
+        (SWAY, "motion = \"motion/summary.json\""),
+        ("[[contact]]", "[[contact]]\nfriction = 0.6"),
+    ];
+    let (file, out) = (problem(folder.path(), &changes), folder.path().join("out"));
+    let output = surelift(&["estimate", &file, "--out", out.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", said(&output));
+    for parameter in summary(&out)["parameters"].as_array().unwrap() {
+        let off = number(parameter, "estimate") - number(parameter, "truth");
+        assert!(off.abs() < 4.0 * number(parameter, "deviation"), "{parameter}");
+    }
+}
+
+const Z: &str = "0.0, 0.0, 0.45, 0.0, 0.0, 0.0, 1.0";
+const AT_ZERO: &str = "0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0";
+
+#[test]
+fn feet_that_would_slip_or_lift_are_found_out() {
+    let folder = tempfile::tempdir().unwrap();
+    motion(&folder.path().join("motion"), &["--friction", "0.4", "--evaluations", "10"]);
+    let follow = |friction: &str| {
+        let contact = format!("[[contact]]\nfriction = {friction}");
+        let ours =
+            [(Z, AT_ZERO), (SWAY, "motion = \"motion/summary.json\""), ("[[contact]]", contact.as_str())];
+        let file = problem(folder.path(), &ours);
+        surelift(&["estimate", &file, "--out", folder.path().join("out").to_str().unwrap()])
+    };
+    let slips = follow("0.2");
+    assert_eq!(slips.status.code(), Some(2));
+    assert!(said(&slips).contains("would slip"), "{}", said(&slips));
+    assert!(said(&follow("-1.0")).contains("contact[0].friction"));
+    // Down, and up again, faster than things fall.
+    let path = folder.path().join("motion/summary.json");
+    let mut changed = summary(&folder.path().join("motion"));
+    for coordinate in changed["coefficients"].as_array_mut().unwrap() {
+        coordinate.as_array_mut().unwrap().iter_mut().for_each(|pair| *pair = serde_json::json!([0.0, 0.0]));
+    }
+    changed["duration_s"] = 0.5.into();
+    changed["coefficients"][2][0] = serde_json::json!([0.0, 0.6]);
+    std::fs::write(&path, changed.to_string()).unwrap();
+    let lifts = follow("0.6");
+    assert!(said(&lifts).contains("would lift") || said(&lifts).contains("would slip"), "{}", said(&lifts));
+    changed["robot"] = "go1".into();
+    std::fs::write(&path, changed.to_string()).unwrap();
+    assert!(said(&follow("0.6")).contains("is a motion of `go1`, expected one of `anymal_b`"));
+    std::fs::write(&path, "{}").unwrap();
+    let damaged = follow("0.6");
+    assert!(
+        said(&damaged).contains("simulate.posture.motion") && said(&damaged).contains("summary.json"),
+        "{}",
+        said(&damaged)
+    );
+}
+
+#[test]
+fn bad_input_names_its_culprit() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let out = out.to_str().unwrap();
+    for (arguments, culprit) in [
+        (&["excite", "anymal_b", "--contacts", "NOSE", "--stand", "0"][..], "no frame `NOSE`"),
+        (&["excite", "kinova_gen3", "--contacts", "tool", "--stand", "0"], "kinova_gen3"),
+        (&["excite", "anymal_b", "--contacts", "LF_FOOT", "--stand", "0,1,2,3,4"], "--stand: 5 angles"),
+        (
+            &["excite", "anymal_b", "--contacts", "LF_FOOT,LH_FOOT,RF_FOOT,RH_FOOT", "--stand", "0"],
+            "cannot stand",
+        ),
+        (&["excite", "anymal_b", "--contacts", "LF_FOOT", "--stand", "NaN"], "NaN"),
+        (&["excite", "anymal_b", "--contacts", "LF_FOOT,LF_FOOT", "--stand", "0.1"], "LF_FOOT"),
+    ] {
+        let output = surelift(&[arguments, &["--out", out]].concat());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", said(&output));
+        assert!(said(&output).contains(culprit), "{arguments:?}: {}", said(&output));
+    }
+    for (more, culprit) in [
+        (&["--friction", "0"][..], "friction"),
+        (&["--duration", "0"], "duration"),
+        (&["--sole", "0.1"], "--sole"),
+        (&["--links", "nobody"], "no link `nobody`"),
+        (&["--goal", "deviations"], "links"),
+    ] {
+        let output = surelift(&[&["excite"], &ANYMAL[..], more, &["--out", out]].concat());
+        assert_eq!(output.status.code(), Some(2), "{more:?}: {}", said(&output));
+        assert!(said(&output).contains(culprit), "{more:?}: {}", said(&output));
+    }
+    assert!(!Path::new(out).exists());
+}
