@@ -5,8 +5,11 @@ use std::f64::consts::FRAC_PI_2;
 
 use surelift::discrete::furuta::{FurutaNumbers, furuta};
 use surelift::discrete::mechanism::DryFriction;
-use surelift::discrete::{DiscreteState, EncoderLog, Mechanism, Stepper};
+use surelift::discrete::{
+    DiscreteForm, DiscreteProblem, DiscreteState, EncoderLog, Mechanism, OutsideImpulses, Stepper,
+};
 use surelift::simulate::{MechanismExcitation, MechanismPlan, MechanismPlant, record_mechanism};
+use surelift::study::mechanism::MechanismStudy;
 
 const DURATION_S: f64 = 0.8;
 
@@ -144,4 +147,40 @@ fn the_motors_angular_impulse_is_all_that_is_kept() {
     // Nothing is lost by the step itself, whatever its length.
     let errors = [5e-3, 1e-3, 2.5e-4].map(error);
     assert!(errors.iter().all(|e| *e < 1e-4), "{errors:?}");
+}
+
+/// One cost in two forms, where dry friction gives it kinks: the forms end near each other, if not at one minimum ([limits](../docs/limits.md)).
+#[test]
+fn forms_of_one_cost_end_near_each_other_with_dry_friction() {
+    let path =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/estimation/furuta_release.toml");
+    let change = "compliance = 1e-3\nsimulate = { duration_s = 3.0, plant = \"discrete\", plant_compliance = 1e-3, plant_relaxation_s = 2e-5 }";
+    let study = MechanismStudy::load_changed(path, &[&change.parse().unwrap()]).unwrap();
+    let (log, sought, weights) = (study.log.clone(), study.sought.clone(), study.weights);
+    let (twice, impulses) = (OutsideImpulses::Twice, DiscreteForm::Impulses);
+    let implicit =
+        DiscreteProblem::new(study.mechanism.clone(), log, sought, weights, twice, impulses).unwrap();
+    let changes = implicit.clone().explicit().unwrap();
+    let ends: Vec<_> = [&implicit, &changes]
+        .iter()
+        .map(|p| p.estimate(&p.guess(&study.guess).unwrap(), study.options).unwrap())
+        .collect();
+    let mut worst = 0.0f64;
+    for (a, b) in ends[0].parameters.iter().zip(&ends[1].parameters) {
+        let Some(deviation) = a.deviation else { continue };
+        println!(
+            "{}: {:e} and {:e}, {:.3} deviations",
+            a.name,
+            a.value,
+            b.value,
+            (a.value - b.value) / deviation
+        );
+        worst = worst.max(((a.value - b.value) / deviation).abs());
+    }
+    let costs = [ends[0].cost(), ends[1].cost()];
+    println!(
+        "costs {costs:?}, converged {} {}, at most {worst:.3} deviations",
+        ends[0].converged, ends[1].converged
+    );
+    assert!((costs[0] / costs[1] - 1.0).abs() < 0.1 && worst < 1.0, "{costs:?} {worst}");
 }

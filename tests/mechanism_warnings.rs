@@ -80,7 +80,7 @@ fn gaps_in_a_log_do_not_turn_the_stand() {
 #[test]
 fn deviations_of_the_tilt_are_those_of_the_noise() {
     let mut scores = vec![];
-    for seed in 1..=12 {
+    for seed in 1..=8 {
         let change = format!(
             "model_step_s = 0.002\nkappa = 1e5\nencoder_rad = 1e-3\nsimulate = {{ duration_s = 4.0, noise_rad = 9e-4, seed = {seed} }}"
         );
@@ -264,16 +264,21 @@ fn large_friction_is_named_with_its_file() {
         let change = format!(
             "parameter = [{{}}, {{}}, {{}}, {{}}, {{}}, {{}}, {{}}, {dry}, {dry}]\nsimulate = {{ duration_s = 2.0 }}"
         );
-        let (told, named) = match with_mechanism("furuta", "furuta_release", &changes, &change) {
-            Ok(result) => (result.warnings.join("\n"), result.status == "converged"),
+        let told = match with_mechanism("furuta", "furuta_release", &changes, &change) {
+            Ok(result) if result.status == "converged" => continue,
+            Ok(result) => result.warnings.join("\n"),
             Err(error) => {
                 broken += 1;
-                (error.to_string(), false)
+                let told = error.to_string();
+                assert!(told.contains("furuta_release.toml"), "{start}: {told}");
+                told
             }
         };
         println!("{start}: {told}");
-        assert!(named || told.contains("friction"), "{start}: {told}");
-        assert!(broken == 0 || told.contains(".toml"), "{start}: {told}");
+        assert!(
+            told.contains("friction is so large") || told.contains("dry friction of hinge 1, hinge 2"),
+            "{told}"
+        );
     }
     assert!(broken > 0, "nothing was refused");
 }
