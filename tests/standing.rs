@@ -76,8 +76,15 @@ fn a_motion_tells_more_than_random_ones_and_can_be_followed() {
     let output = surelift(&["estimate", &file, "--out", out.to_str().unwrap()]);
     assert!(output.status.success(), "{}", said(&output));
     for parameter in summary(&out)["parameters"].as_array().unwrap() {
-        let off = number(parameter, "estimate") - number(parameter, "truth");
-        assert!(off.abs() < 4.0 * number(parameter, "deviation"), "{parameter}");
+        let (name, estimate, truth) =
+            (&parameter["name"], number(parameter, "estimate"), number(parameter, "truth"));
+        // Moments about the base's axes; products of inertia are near zero.
+        let room = match name.as_str().unwrap() {
+            "m" => 1e-3 * truth,
+            "I_xx" | "I_yy" | "I_zz" => 0.1 * truth,
+            _ => continue,
+        };
+        assert!((estimate - truth).abs() < room, "{parameter}");
     }
 }
 
@@ -131,10 +138,7 @@ fn bad_input_names_its_culprit() {
         (&["excite", "anymal_b", "--contacts", "NOSE", "--stand", "0"][..], "no frame `NOSE`"),
         (&["excite", "kinova_gen3", "--contacts", "tool", "--stand", "0"], "kinova_gen3"),
         (&["excite", "anymal_b", "--contacts", "LF_FOOT", "--stand", "0,1,2,3,4"], "--stand: 5 angles"),
-        (
-            &["excite", "anymal_b", "--contacts", "LF_FOOT,LH_FOOT,RF_FOOT,RH_FOOT", "--stand", "0"],
-            "cannot stand",
-        ),
+        (&["excite", "go1", "--contacts", "FL_foot,FR_foot,RL_foot,RR_foot", "--stand", "0"], "cannot stand"),
         (&["excite", "anymal_b", "--contacts", "LF_FOOT", "--stand", "NaN"], "NaN"),
         (&["excite", "anymal_b", "--contacts", "LF_FOOT,LF_FOOT", "--stand", "0.1"], "LF_FOOT"),
     ] {

@@ -29,7 +29,7 @@ mod support;
 mod tests;
 
 use support::Support;
-pub use support::{Carried, Shares};
+pub use support::{Carried, LimitShares};
 
 /// Harmonics of a motion; the first follows from rest at both ends.
 const HARMONICS: usize = 5;
@@ -161,7 +161,7 @@ pub struct StandingMotion {
     /// Deviations of the wanted links.
     pub deviations: Vec<LinkDeviations>,
     /// What the motion uses of the limits, at ten times as many samples as in the search.
-    pub used: Shares,
+    pub used: LimitShares,
 }
 
 /// A motion that keeps the limits, its coefficients in [-1, 1] after scaling.

@@ -18,7 +18,7 @@ const CARRIED: f64 = 0.05;
 
 /// The largest share of each limit that a motion uses: 1 is the limit.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
-pub struct Shares {
+pub struct LimitShares {
     /// Of half of a joint's range, from its middle.
     pub position: f64,
     /// Of a joint's speed.
@@ -33,7 +33,7 @@ pub struct Shares {
     pub pressure: f64,
 }
 
-impl Shares {
+impl LimitShares {
     /// Of a motion that does nothing.
     pub const NONE: Self =
         Self { position: 0.0, speed: 0.0, torque: 0.0, friction: 0.0, posture: 0.0, pressure: 0.0 };
@@ -215,10 +215,10 @@ impl<'a> Support<'a> {
     }
 
     /// What a state uses of the limits.
-    fn shares(&mut self, at: &Carried) -> Shares {
+    fn shares(&mut self, at: &Carried) -> LimitShares {
         let least = self.reduced.smallest_singular_value(self.robot);
         let lost = 1.0 - least / self.singular;
-        let mut most = Shares { posture: (lost / LOSS).max(0.0), ..Shares::NONE };
+        let mut most = LimitShares { posture: (lost / LOSS).max(0.0), ..LimitShares::NONE };
         let apart = self.robot.nq() - self.robot.nv();
         for k in BASE..self.robot.nv() {
             let limits = &self.robot.joints[joint_of(self.robot, k)].limits;
@@ -227,7 +227,7 @@ impl<'a> Support<'a> {
             });
             let torque = if limits.torque > 0.0 { at.tau[k].abs() / limits.torque } else { 0.0 };
             let speed = at.v[k].abs() / limits.velocity;
-            most = most.or(&Shares { position, speed, torque, ..Shares::NONE });
+            most = most.or(&LimitShares { position, speed, torque, ..LimitShares::NONE });
         }
         for (foot, force) in self.feet.iter().zip(&at.forces) {
             let normal = force[2];
@@ -242,7 +242,7 @@ impl<'a> Support<'a> {
                 }
                 _ => 0.0,
             };
-            most = most.or(&Shares { friction, pressure, ..Shares::NONE });
+            most = most.or(&LimitShares { friction, pressure, ..LimitShares::NONE });
         }
         most
     }
@@ -256,9 +256,9 @@ impl<'a> Support<'a> {
         samples: usize,
         used: f64,
         tells: bool,
-    ) -> Result<(Shares, DMatrix<f64>), &'static str> {
+    ) -> Result<(LimitShares, DMatrix<f64>), &'static str> {
         let width = crate::inertia::INERTIAL * self.robot.bodies();
-        let (mut most, mut sum) = (Shares::NONE, DMatrix::zeros(width, width));
+        let (mut most, mut sum) = (LimitShares::NONE, DMatrix::zeros(width, width));
         let mut near = sway.at(self.robot, 0.0).q;
         for k in 0..=samples {
             let state = sway.at(self.robot, k as f64 / samples as f64 * duration_s);
