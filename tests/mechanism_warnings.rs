@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use surelift::discrete::{DiscreteProblem, EncoderLog};
-use surelift::estimate::EstimateError;
+use surelift::discrete::explicit::LevenbergMarquardt;
+use surelift::discrete::{DiscreteForm, DiscreteProblem, EncoderLog, MechanismParameter, OutsideImpulses};
+use surelift::estimate::{EstimateError, SolverOptions};
 use surelift::study::estimation::StudyResult;
 use surelift::study::mechanism::MechanismStudy;
 
@@ -76,13 +77,13 @@ fn gaps_in_a_log_do_not_turn_the_stand() {
     }
 }
 
-/// Impulses from outside, which this twin does not get, may hardly help here.
+/// They allow for impulses from outside, which this twin does not get: errors come to a fifth of them (rms).
 #[test]
 fn deviations_of_the_tilt_are_those_of_the_noise() {
     let mut scores = vec![];
     for seed in 1..=8 {
         let change = format!(
-            "model_step_s = 0.002\nkappa = 1e5\nencoder_rad = 1e-3\nsimulate = {{ duration_s = 4.0, noise_rad = 9e-4, seed = {seed} }}"
+            "model_step_s = 0.002\nencoder_rad = 1e-3\nsimulate = {{ duration_s = 4.0, noise_rad = 9e-4, seed = {seed} }}"
         );
         let result = load("furuta_release", &change).unwrap().run().unwrap();
         for (axis, truth) in [("x", 0.01), ("z", -0.006)] {
@@ -92,7 +93,45 @@ fn deviations_of_the_tilt_are_those_of_the_noise() {
     }
     let rms = (scores.iter().map(|z| z * z).sum::<f64>() / scores.len() as f64).sqrt();
     println!("{scores:.2?}, rms {rms:.2}");
-    assert!(scores.iter().all(|z| z.abs() < 3.0) && (0.3..1.5).contains(&rms), "{rms} {scores:?}");
+    assert!(scores.iter().all(|z| z.abs() < 3.0) && (0.1..1.5).contains(&rms), "{rms} {scores:?}");
+}
+
+/// Holding the turn is as if it were not sought, in the recursion as in the paper's iteration: estimates and deviations.
+#[test]
+fn to_hold_the_turn_is_not_to_seek_it() {
+    let change = "compliance = 1e-3\nsimulate = { duration_s = 2.0 }\nparameter = [{}, {}, {}, {}, {}, {}, {}, {}, {}, \
+        { prior = [0.0, 0.01] }, {}, { prior = [0.0, 0.01] }]";
+    let study = load("furuta_release", change).unwrap();
+    let stated = |turn: bool| {
+        let friction = |p: MechanismParameter| matches!(p, MechanismParameter::Kinetic(_));
+        let sought = study.sought.iter().filter(|s| !friction(s.parameter));
+        let sought = sought.filter(|s| turn || s.parameter != MechanismParameter::Tilt(1)).copied().collect();
+        let (mechanism, log) = (study.mechanism.clone(), study.log.clone());
+        let (twice, changes) = (OutsideImpulses::Twice, DiscreteForm::Changes);
+        DiscreteProblem::new(mechanism, log, sought, study.weights, twice, changes).unwrap()
+    };
+    let exact = LevenbergMarquardt { iterations: 60, gradient: 0.0, step: 0.0, ..Default::default() };
+    let options = SolverOptions { tolerance: 1e-18, ..study.options };
+    let by = |turn: bool, recursion: bool| {
+        let problem = stated(turn);
+        let guess = problem.guess(&study.guess).unwrap();
+        if recursion { problem.estimate(&guess, options) } else { problem.estimate_explicitly(&guess, exact) }
+            .unwrap()
+    };
+    for recursion in [true, false] {
+        let (held, unsought) = (by(true, recursion), by(false, recursion));
+        assert_eq!(held.unobservable, ["turning the stand about gravity"]);
+        assert!(held.parameter("tilt about y").unwrap().deviation.is_none());
+        for row in &unsought.parameters {
+            let same = held.parameter(&row.name).unwrap();
+            let (a, b) = (row.deviation.unwrap(), same.deviation.unwrap());
+            println!("{}: {:e} {:e}, deviations {a:e} {b:e}", row.name, row.value, same.value);
+            assert!(
+                (row.value - same.value).abs() < 1e-3 * a && (a / b - 1.0).abs() < 1e-3,
+                "{row:?} {same:?}"
+            );
+        }
+    }
 }
 
 /// With a prior on the turn about gravity it is the prior's, and held by nothing else.

@@ -171,34 +171,6 @@ fn the_three_forms_agree() {
     assert!((0..3).all(|i| !estimate.parameters[i].bound));
 }
 
-/// The stand's tilt too, whose turn about gravity is held in each form alike.
-#[test]
-fn the_three_forms_agree_about_a_tilted_stand() {
-    let mut sought = sought();
-    sought.extend([0, 2].map(|i| SoughtParameter { scale: 0.01, ..SoughtParameter::new(P::Tilt(i), 0.0) }));
-    let two = forms_agree(&release(2.0, 0.01), sought.clone());
-    sought.push(SoughtParameter { scale: 0.01, ..SoughtParameter::new(P::Tilt(1), 0.0) });
-    let log = release(2.0, 0.01);
-    let p = problem(&log, sought, 1e-3, OutsideImpulses::Twice, DiscreteForm::Changes);
-    let guess = p.guess(&log.angles).unwrap();
-    let exact = LevenbergMarquardt { iterations: 60, gradient: 0.0, step: 0.0, ..Default::default() };
-    let all = p.estimate_explicitly(&guess, exact).unwrap();
-    let options = SolverOptions { parallel: false, tolerance: 1e-22, iterations: 40, ..Default::default() };
-    // The turn is held, which is as if it were not sought; of the estimates and their deviations.
-    for estimate in [all, p.estimate(&guess, options).unwrap()] {
-        assert_eq!(estimate.unobservable, ["turning the stand about gravity"]);
-        assert!(estimate.parameter("tilt about y").unwrap().deviation.is_none());
-        for row in &two.parameters {
-            let same = estimate.parameter(&row.name).unwrap();
-            let (a, b) = (row.deviation.unwrap(), same.deviation.unwrap());
-            assert!(
-                (row.value - same.value).abs() < 1e-7 * a && (a / b - 1.0).abs() < 1e-3,
-                "{row:?} {same:?}"
-            );
-        }
-    }
-}
-
 fn forms_agree(log: &EncoderLog, sought: Vec<SoughtParameter>) -> super::estimator::DiscreteEstimate {
     let options = SolverOptions {
         parallel: false,

@@ -78,8 +78,8 @@ fn a_sweep_draws_its_course_where_it_is_asked_to() {
     let course = &drawn.summary["trials"][1]["course"];
     let number = |x: &serde_json::Value| x.as_f64().unwrap();
     let [second, all] = [0, 1].map(|i| number(&course["rms_rad"][i]));
-    // Without impulses from outside the model keeps to the readings of one second nearly as well as to noise of a milliradian.
-    assert!(second > 1e-4 && second < 2e-2 && (all - second).abs() < 1e-3, "{second} {all}");
+    // From near the top errors of the first state grow, yet the fall of half a turn is found. The log lasts a second.
+    assert!(second > 1e-4 && second < 0.2 && (all - second).abs() < 1e-3, "{second} {all}");
     let (first, last) =
         (&course["parameters"][0][1], course["parameters"].as_array().unwrap().last().unwrap());
     assert_eq!(number(first), 0.01);
