@@ -138,9 +138,15 @@ fn bad_input_names_its_culprit() {
         (&["excite", "anymal_b", "--contacts", "NOSE", "--stand", "0"][..], "no frame `NOSE`"),
         (&["excite", "kinova_gen3", "--contacts", "tool", "--stand", "0"], "kinova_gen3"),
         (&["excite", "anymal_b", "--contacts", "LF_FOOT", "--stand", "0,1,2,3,4"], "--stand: 5 angles"),
-        (&["excite", "go1", "--contacts", "FL_foot,FR_foot,RL_foot,RR_foot", "--stand", "0"], "cannot stand"),
-        (&["excite", "anymal_b", "--contacts", "LF_FOOT", "--stand", "NaN"], "NaN"),
-        (&["excite", "anymal_b", "--contacts", "LF_FOOT,LF_FOOT", "--stand", "0.1"], "LF_FOOT"),
+        (
+            &["excite", "go1", "--contacts", "FL_foot,FR_foot,RL_foot,RR_foot", "--stand", "0"],
+            "singular posture",
+        ),
+        (&["excite", "anymal_b", "--contacts", "LF_FOOT", "--stand", "NaN"], "start: entry 7 is NaN"),
+        (
+            &["excite", "anymal_b", "--contacts", "LF_FOOT,LF_FOOT", "--stand", "0.1"],
+            "`LF_FOOT`: 0 joints of its own",
+        ),
     ] {
         let output = surelift(&[arguments, &["--out", out]].concat());
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", said(&output));

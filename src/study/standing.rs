@@ -294,7 +294,10 @@ impl StandingTask<'_> {
             format!("start: {} numbers, expected {}", self.start.len(), robot.nq())
         })?;
         let bad = self.start.iter().position(|x| !x.is_finite());
-        ensure(bad.is_none(), &|| format!("start: entry {} is no finite number", bad.unwrap_or(0)))?;
+        ensure(bad.is_none(), &|| {
+            let k = bad.unwrap_or(0);
+            format!("start: entry {k} is {}, expected a finite number", self.start[k])
+        })?;
         ensure(self.friction > 0.0 && self.friction.is_finite(), &|| {
             format!("friction: {}, expected a number above 0", self.friction)
         })?;

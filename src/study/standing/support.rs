@@ -309,7 +309,8 @@ fn legs(robot: &Model, feet: &[Footprint]) -> Result<Vec<usize>, StandingError> 
         }
         // The joints next to the foot place it.
         own.truncate(foot.rows());
-        if own.len() < foot.rows() || own.iter().any(|k| all.contains(k)) {
+        own.retain(|k| !all.contains(k));
+        if own.len() < foot.rows() {
             return Err(StandingError::Leg {
                 foot: frame.name.clone(),
                 joints: own.len(),
