@@ -19,6 +19,7 @@
 //! its own rounding. An overflow makes a sum infinite or NaN and so falls back to the box.
 
 use super::polytope::Polytope;
+use crate::enclose::environment;
 
 /// A proposal: one multiplier a row of data and one a cut. Any numbers are sound; good ones give tight bounds.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,8 +75,12 @@ impl Sum {
     }
 }
 
-/// The certified bound for direction `d` (length p) with the proposed multipliers, never above the box's own.
+/// The certified bound for direction `d` (length p) with the proposed multipliers, never above the box's own. In a thread whose arithmetic is not the one that is assumed
+/// ([`environment`]) nothing is proven, and it is infinite.
 pub fn upper_bound(polytope: &Polytope, d: &[f64], proposal: &Multipliers) -> CertifiedBound {
+    if environment::fault().is_some() {
+        return CertifiedBound { value: f64::INFINITY, noise: 0.0 };
+    }
     let from_box = CertifiedBound { value: box_bound(polytope, d), noise: 0.0 };
     let lengths_fit = d.len() == polytope.len()
         && proposal.rows.len() == polytope.rows.len()

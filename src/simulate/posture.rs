@@ -125,6 +125,13 @@ pub(crate) fn ground_rows(kind: LoopKind) -> &'static [(usize, f64)] {
     }
 }
 
+/// Degrees of freedom between `joint`, on which a foot is, and the base, from the foot on.
+pub(crate) fn leg(robot: &Model, joint: Option<usize>) -> Vec<usize> {
+    let actuated = |joint: Option<usize>| joint.filter(|&i| i >= robot.first_actuated());
+    let up = std::iter::successors(actuated(joint), |&i| actuated(robot.joints[i].parent));
+    up.map(|i| robot.v_index(i)).collect()
+}
+
 /// The reference of one robot.
 #[derive(Debug)]
 pub struct PostureReference {
@@ -151,12 +158,7 @@ impl PostureReference {
         let mut legs = Vec::new();
         for foot in &posture.feet {
             let frame = &robot.named_frames[foot.frame];
-            let mut leg = Vec::new();
-            let mut at = frame.joint;
-            while let Some(i) = at.filter(|&i| i >= robot.first_actuated()) {
-                leg.push(robot.v_index(i));
-                at = robot.joints[i].parent;
-            }
+            let leg = leg(robot, frame.joint);
             let rows = if foot.kind == LoopKind::Rigid { 6 } else { 3 };
             if leg.len() < rows {
                 return Err(format!("foot `{}` hangs on {} joints, expected {rows}", frame.name, leg.len()));

@@ -244,3 +244,33 @@ fn a_plan_that_follows_another_must_fit_it() {
         assert!(matches!(refusal, Refusal::Start(_)) && said.contains(named), "{named}: {said}");
     }
 }
+
+/// Threads that compute in another way than the proof assumes prove nothing.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_thread_with_other_arithmetic_proves_nothing() {
+    let (case, scene) = (case(), Scene::default());
+    let problem = case.at_rest(&scene);
+    let within = |bits: u32| {
+        let begin = move |_| {
+            let mut control = 0_u32;
+            // SAFETY: the thread ends with the pool, and computes nothing that is relied on.
+            unsafe {
+                std::arch::asm!("stmxcsr [{}]", in(reg) &raw mut control);
+                control |= bits;
+                std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const control);
+            }
+        };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(2).start_handler(begin).build().unwrap();
+        pool.install(|| problem.certify(&case.tube, Partition { cells: 30, depth: 3 }))
+    };
+    let sound = within(0);
+    assert!(!matches!(sound, Err(Refusal::Unsupported(_))), "{sound:?}");
+    for bits in [0x4000, 0x8000] {
+        let found = within(bits);
+        assert!(
+            matches!(&found, Err(Refusal::Unsupported(words)) if words.contains("arithmetic")),
+            "{found:?}"
+        );
+    }
+}

@@ -316,3 +316,30 @@ fn the_joint_at_fault_is_named() {
     println!("{named} of {broken}");
     assert!(broken > 20 && named == broken, "{named} of {broken}");
 }
+
+/// Threads of other arithmetic, as a program in C may have made them, prove no bound.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_thread_with_other_arithmetic_proves_no_bound() {
+    let (polytope, _) = random_problem(7, 2, 9);
+    let mut d = vec![0.0; polytope.len()];
+    d[0] = 1.0;
+    let proposal = Multipliers { rows: vec![0.0; 9], cuts: vec![0.0; polytope.cuts.coefficients.len()] };
+    let within = |bits: u32| {
+        let begin = move |_| {
+            let mut control = 0_u32;
+            // SAFETY: the thread ends with the pool, and computes nothing that is relied on.
+            unsafe {
+                std::arch::asm!("stmxcsr [{}]", in(reg) &raw mut control);
+                control |= bits;
+                std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const control);
+            }
+        };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).start_handler(begin).build().unwrap();
+        pool.install(|| upper_bound(&polytope, &d, &proposal).value)
+    };
+    assert!(within(0).is_finite());
+    for bits in [0x2000, 0x4000, 0x6000, 0x8000, 0x0040] {
+        assert_eq!(within(bits), f64::INFINITY, "{bits:x}");
+    }
+}

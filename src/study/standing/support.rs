@@ -6,7 +6,7 @@ use super::{Footprint, StandingError};
 use crate::dynamics::constraint::Constraint;
 use crate::dynamics::constraint::reduced::ReducedDynamics;
 use crate::robot::{LoopKind, Model, Placement};
-use crate::simulate::posture::ground_rows;
+use crate::simulate::posture::{ground_rows, leg};
 use crate::simulate::sway::{BASE, Sway, SwayState};
 
 /// Share of the legs' smallest singular value that a motion may lose: near a singular posture joints are fast, and a law that follows the motion is lost.
@@ -302,11 +302,7 @@ fn legs(robot: &Model, feet: &[Footprint]) -> Result<Vec<usize>, StandingError> 
     let mut all = vec![];
     for foot in feet {
         let frame = &robot.named_frames[foot.frame];
-        let (mut at, mut own) = (frame.joint, vec![]);
-        while let Some(i) = at.filter(|&i| i >= robot.first_actuated()) {
-            own.push(robot.v_index(i));
-            at = robot.joints[i].parent;
-        }
+        let mut own = leg(robot, frame.joint);
         // The joints next to the foot place it.
         own.truncate(foot.rows());
         own.retain(|k| !all.contains(k));
