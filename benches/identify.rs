@@ -1,20 +1,24 @@
 //! One update of the payload's set from t_p = 1.5 s of measurements of the simulated arm: 15 windows of 100 ms. The first one, and
 //! one after 10.5 s, when as many rows are kept as ever; and the strips along a coming motion after that. And the
-//! regressors of all links over 7.5 s at 4 kHz, in windows of 100 ms, on plain numbers.
+//! regressors of all links over 7.5 s at 4 kHz, in windows of 100 ms, on plain numbers. And the base parameters of a tall regressor, beside
+//! column-pivoted factors of the whole by nalgebra and by faer.
 
 mod start;
 
 use std::time::Duration;
 
 use criterion::{BatchSize, Criterion, SamplingMode, criterion_group, criterion_main};
+use nalgebra::DMatrix;
 use start::Start;
 use surelift::control::{Controller, Measured, RobustController};
 use surelift::horizon::Reading;
 use surelift::identify::Identifier;
 use surelift::recording::Sample;
 use surelift::regression::balance::window_regressor;
+use surelift::regression::base::BaseParameters;
 use surelift::regression::foresee;
-use surelift::robot::Gains;
+use surelift::regression::inverse::Regressor;
+use surelift::robot::{Gains, load};
 use surelift::simulate::{TrackingReference, World};
 use surelift::trajectory::{Bezier, JointState};
 
@@ -119,5 +123,37 @@ fn regressors(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, update, regressors);
+/// A regressor of all joints' parameters in 3000 random states: 21,000 rows, 98 columns.
+fn tall_regressor() -> DMatrix<f64> {
+    let robot = load("kinova_gen3").unwrap();
+    let (n, states) = (robot.dof(), 3000);
+    let (mut regressor, mut y) = (Regressor::new(&robot), DMatrix::zeros(n, robot.parameter_count()));
+    let mut all = DMatrix::zeros(n * states, robot.parameter_count());
+    for s in 0..states {
+        let wave = |size: f64, speed: f64| -> Vec<f64> {
+            (0..n).map(|j| size * (speed * (1.0 + 0.37 * j as f64) * s as f64).sin()).collect()
+        };
+        regressor.write(&wave(3.0, 0.71), &wave(2.0, 1.13), &wave(5.0, 1.57), &mut y);
+        all.rows_mut(n * s, n).copy_from(&y);
+    }
+    all
+}
+
+fn base_parameters(c: &mut Criterion) {
+    let tall = tall_regressor();
+    let columns = tall.ncols();
+    let same = faer::Mat::from_fn(tall.nrows(), columns, |r, c| tall[(r, c)]);
+    // Threads would make the comparison one of schedulers.
+    faer::set_global_parallelism(faer::Par::Seq);
+    let mut group = c.benchmark_group("base_parameters");
+    group.sample_size(10).sampling_mode(SamplingMode::Flat);
+    group.bench_function("ours", |b| b.iter(|| BaseParameters::of(&tall)));
+    group.bench_function("nalgebra/qr", |b| b.iter(|| tall.clone().qr().r()));
+    group.bench_function("nalgebra/pivoted", |b| b.iter(|| tall.clone().col_piv_qr().r()));
+    group.bench_function("faer/qr", |b| b.iter(|| same.qr().R().to_owned()));
+    group.bench_function("faer/pivoted", |b| b.iter(|| same.col_piv_qr().R().to_owned()));
+    group.finish();
+}
+
+criterion_group!(benches, base_parameters, update, regressors);
 criterion_main!(benches);

@@ -39,6 +39,7 @@ pub fn identify(log: &Path) -> Result<Findings, Box<dyn std::error::Error>> {
         torque_abs_nm: vec![0.0; robot.dof()],
         delay: Delay::Seconds(0.0),
         frame: None,
+        stated: None,
         margin: 2.0,
     };
     let study = IdentificationStudy {

@@ -68,6 +68,8 @@ pub(crate) struct Layers {
     files: Vec<Layer>,
     /// The variant that was chosen.
     item: Option<String>,
+    /// Keys that name files, their steps parted by dots; `*` is each entry of a list or table.
+    paths: &'static [&'static str],
 }
 
 impl Layers {
@@ -83,7 +85,7 @@ impl Layers {
             let mut keys: toml::Table = toml::from_str(&text).map_err(|error| unreadable(&path, &error))?;
             let base = keys.remove(KEY);
             files.push(Layer { path: path.clone(), text, keys });
-            let Some(base) = base else { return Ok(Self { files, item: None }) };
+            let Some(base) = base else { return Ok(Self { files, item: None, paths: &[] }) };
             let refuse = |reason: String| Fault::Extends { path: path.clone(), reason };
             let Some(base) = base.as_str() else {
                 return Err(refuse(format!(
@@ -103,6 +105,13 @@ impl Layers {
                 .map_err(|e| refuse(format!("`{}` cannot be read: {e}", below.display())))?;
             path = below;
         }
+    }
+
+    /// The same, where files that these keys name are relative to the file that names them, and not to the one asked for.
+    #[cfg(feature = "arm")]
+    pub fn with_paths(mut self, paths: &'static [&'static str]) -> Self {
+        self.paths = paths;
+        self
     }
 
     /// The names of all variants, in alphabetical order.
@@ -174,6 +183,13 @@ impl Layers {
         for file in self.files[from..].iter().rev() {
             let mut above = DeTable::parse(&file.text)?.into_inner();
             above.remove(KEY);
+            if file.path != self.files[0].path {
+                let folder = file.path.parent().unwrap_or(Path::new(""));
+                let mut all = DeValue::Table(above);
+                self.paths.iter().for_each(|path| place(&mut all, path, folder));
+                let DeValue::Table(placed) = all else { continue };
+                above = placed;
+            }
             overlay(whole.get_mut(), above);
         }
         #[cfg(feature = "arm")]
@@ -224,6 +240,26 @@ fn overlay<'a>(below: &mut DeTable<'a>, above: DeTable<'a>) {
                 below.insert(key, Spanned::new(place, value));
             }
         }
+    }
+}
+
+/// Makes the file that `path` names in `value` one from the root on: what is relative is so to `folder`.
+fn place(value: &mut DeValue<'_>, path: &str, folder: &Path) {
+    let (step, rest) = path.split_once('.').map_or((path, None), |(step, rest)| (step, Some(rest)));
+    let each = |value: &mut DeValue<'_>| match (rest, value) {
+        (Some(rest), value) => place(value, rest, folder),
+        (None, DeValue::String(name)) => {
+            let place = folder.join(&**name);
+            let place = std::path::absolute(&place).unwrap_or(place);
+            *name = place.to_string_lossy().into_owned().into();
+        }
+        _ => {}
+    };
+    match value {
+        DeValue::Array(entries) if step == "*" => entries.iter_mut().for_each(|entry| each(entry.get_mut())),
+        DeValue::Table(table) if step == "*" => table.iter_mut().for_each(|(_, entry)| each(entry.get_mut())),
+        DeValue::Table(table) => table.iter_mut().filter(|(key, _)| key.get_ref() == step).for_each(|(_, entry)| each(entry.get_mut())),
+        _ => {}
     }
 }
 

@@ -344,6 +344,7 @@ fn identified(arm: &Arm, file: &str, unknown: Unknown, left_out_s: Vec<[f64; 2]>
         torque_abs_nm: vec![0.0; arm.dof()],
         delay: Delay::Seconds(0.0),
         frame: None,
+        stated: None,
         margin: 2.0,
     };
     let prior = unknown.default_prior(arm);

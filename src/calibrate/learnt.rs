@@ -94,7 +94,10 @@ fn drive_of(name: &str, bounds: DriveBounds) -> String {
 
 /// The sections that make an arm of a tree, as they were stated.
 fn of_arm(arm: &Arm) -> Result<String, String> {
-    let hand = quoted(&arm.joints[arm.end_effector()].name);
+    // The tool frame is a link of the URDF, where it had one.
+    let tools = arm.tool_frames();
+    let tool = tools.get(None).map(|frame| frame.name.clone());
+    let hand = quoted(&tool.unwrap_or_else(|_| arm.joints[arm.end_effector()].name.clone()));
     let mut text = format!("end_effector = {hand}\n");
     text += "\n# As stated before: recordings prove nothing of the uncertainty about what was learnt.\n";
     text += &section("uncertainty", &arm.uncertainty())?;

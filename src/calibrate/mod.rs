@@ -303,6 +303,7 @@ fn study(
         torque_abs_nm: vec![0.0; robot.dof()],
         delay: options.delay,
         frame: None,
+        stated: None,
         margin: 2.0,
     };
     let prior = Unknown::Friction.default_prior(robot);

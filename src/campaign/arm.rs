@@ -31,6 +31,8 @@ pub struct Setup {
     pub range: Vec<f64>,
     /// Duration of a plan, s.
     pub duration_s: f64,
+    /// How large the tracking error of each joint may be, rad (m), where a goal has a tolerance; length n.
+    pub tolerance: Option<Vec<f64>>,
     /// Whether soundness is attacked with strips along each plan's motion besides the box.
     pub correlated: bool,
 }
@@ -167,6 +169,7 @@ impl SetupFile {
             set,
             scene,
             duration_s: self.duration_s,
+            tolerance: None,
             correlated: self.correlated,
         })
     }

@@ -8,7 +8,7 @@ const ASK: &str = "`surelift robot limits ROBOT` tells the heaviest unknown payl
                    transmission inertia or velocity bound a heavier one needs; `surelift robot tune ROBOT --scenario SCENARIO` looks for gains";
 
 /// What refusals say, the first that fits, and what that means. `{room}` is what is wanting, in the constraint's unit.
-const MEANINGS: [(&[&str], &str); 11] = [
+const MEANINGS: [(&[&str], &str); 12] = [
     (
         &[
             "tube gain condition",
@@ -52,6 +52,11 @@ const MEANINGS: [(&[&str], &str); 11] = [
         "Plans have to begin where the arm is: a plan of your own begins at rest, or with the motion and the constants of the one before.",
     ),
     (
+        &["gravity alone takes"],
+        "The arm cannot hold there what may be in its hand: a start or goal nearer to the base, a lighter payload (max_mass_kg), or larger torque \
+         limits would do. {ask}.",
+    ),
+    (
         &["no way to the goal", "given path cannot be proven"],
         "Look at the page for what stands in the way: move the goal or the path, draw the shapes closer ([[capsules]]), or find gains whose tube \
          is smaller (`surelift robot tune ROBOT` with a smaller --growth-mm).",
@@ -69,7 +74,8 @@ pub(super) fn advice(summary: &Summary) -> Option<String> {
         return None;
     }
     let reason = summary.reason.as_deref().unwrap_or_default();
-    if reason.starts_with("asked to stop") {
+    // Who asked needs no advice; and some reasons say themselves what would do.
+    if reason.starts_with("asked to stop") || reason.contains("no plan would reach the goal") {
         return None;
     }
     let out_of_time = |reason: &String| reason.ends_with("in time") || reason.contains("later than t_p");
@@ -234,6 +240,7 @@ mod tests {
         for refusal in momentum {
             told(&refusal.to_string(), &["robot limits", "robot tune"]);
         }
+        told("no way to the goal: at the start gravity alone takes up to 122 % of it", &["max_mass_kg", "robot limits"]);
         told("no way to the goal: at the goal 'hand' touches obstacle 'post'", &["move the goal"]);
         told(
             "the given path cannot be proven, and was not begun; the arm rests at its start: x",
@@ -247,6 +254,7 @@ mod tests {
         assert!(!advice(&late).unwrap().contains("at all"));
         late.plans[0].reason = Some("no trajectory could be proven in time".to_owned());
         assert!(advice(&late).unwrap().contains("--untimed"));
+        assert_eq!(advice(&stopped("no plan would reach the goal, so none is begun; widen that")), None);
         // Who asked for the end needs no advice, nor does who succeeded.
         assert_eq!(advice(&stopped("asked to stop: the arm came to rest along its plan")), None);
         late.outcome = Outcome::Success;

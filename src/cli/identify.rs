@@ -259,7 +259,7 @@ pub fn run(args: &IdentifyArgs) -> Result<u8, Failure> {
         Some(path) => Prior::read(path, usual, &robot).map_err(|e| input(&e))?,
         None => (Prior::default(), usual),
     };
-    options.frame = stated.frame.clone();
+    (options.frame, options.stated) = (stated.frame.clone(), stated.stated.clone());
     if stated.nominal.is_some() {
         let reason = "nominal: a study of recordings makes nothing of a guess; expected bounds alone, without `nominal`, `nominal_mass_kg` and `nominal_com_m`";
         return Err(Failure::Input(format!("--prior: {reason}")));
@@ -370,6 +370,7 @@ impl IdentifyArgs {
             torque_abs_nm,
             delay: self.delay.0,
             frame: None,
+            stated: None,
             margin: self.margin,
         })
     }

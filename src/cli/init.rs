@@ -75,6 +75,9 @@ pub fn run(args: &InitArgs) -> Result<u8, Failure> {
         arm.shapes().len(),
         proposal.ignored
     );
+    if arm.shapes().is_empty() {
+        text += "  the URDF has no collision shapes, so nothing is proven about what the arm touches: add [[capsules]]\n";
+    }
     if !proposal.held.is_empty() {
         text += &format!("  held still, as joints of a gripper: {}\n", proposal.held.join(", "));
     }

@@ -17,7 +17,12 @@ use crate::study::limbs::{LimbStudy, LimbUnknown, MotorLog};
 /// Bad input if there is no such robot.
 pub(super) fn robot(args: &IdentifyArgs) -> Result<Option<Model>, Failure> {
     let whole = matches!(args.unknown, What::Links | What::Everything);
-    match robot::load_model(&args.robot) {
+    // An arm's joints are those that `surelift robot` shows: of a URDF alone its gripper's are held.
+    let found = match robot::load(&args.robot) {
+        Ok(arm) => Ok(arm.model().clone()),
+        Err(_) => robot::load_model(&args.robot),
+    };
+    match found {
         Ok(model) if whole || !model.loops.is_empty() || model.has_free_flyer() => Ok(Some(model)),
         Err(error) if whole => Err(Failure::input(&error)),
         _ => Ok(None),

@@ -108,7 +108,7 @@ impl ToRead<'_> {
             let Some(acceleration) = self.acceleration else {
                 return Err(Failure::Input(format!(
                     "`{}`: no velocities (no column `dq1`); those of the positions are good to a bound that rests on one on the \
-                     accelerations: expected --acceleration, rad/s^2 (over two steps each, positions show up to {:.3})",
+                     accelerations: expected --acceleration, rad/s^2 (smoothed, positions show up to {:.3})",
                     without.path.display(),
                     without.accelerations_of_positions()
                 )));
@@ -173,16 +173,26 @@ pub(super) fn tell(log: &MeasurementLog) {
 /// # Errors
 /// Bad input if a file cannot be read.
 pub(super) fn warn_of_the_same(logs: &[PathBuf], validate: Option<&PathBuf>) -> Result<(), Failure> {
+    let mut seen: Vec<(_, &PathBuf)> = vec![];
+    for path in logs.iter().filter(|path| path.is_file()) {
+        let own = hash(path)?;
+        match seen.iter().find(|(other, _)| *other == own) {
+            Some((_, first)) => warn(&format!(
+                "`{}` and `{}` (--log) have the same content: a recording that is counted twice is believed too much",
+                first.display(),
+                path.display()
+            )),
+            None => seen.push((own, path)),
+        }
+    }
     let Some(unseen) = validate.filter(|path| path.is_file()) else { return Ok(()) };
     let own = hash(unseen)?;
-    for path in logs.iter().filter(|path| path.is_file()) {
-        if hash(path)? == own {
-            warn(&format!(
-                "`{}` (--validate) has the same content as `{}` (--log): errors there say nothing of unseen data",
-                unseen.display(),
-                path.display()
-            ));
-        }
+    for (_, path) in seen.iter().filter(|(other, _)| *other == own) {
+        warn(&format!(
+            "`{}` (--validate) has the same content as `{}` (--log): errors there say nothing of unseen data",
+            unseen.display(),
+            path.display()
+        ));
     }
     Ok(())
 }

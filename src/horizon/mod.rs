@@ -47,6 +47,7 @@ pub use record::{
 pub(crate) use run::run_within;
 pub(crate) use run::session::{Ending, Session};
 pub use run::{METHODS, RunError, RunOptions, run};
+pub(crate) use task::usual_tolerance;
 pub use task::{Carry, Excite, ExciteCriterion, HeldObject, Identify, Placing, PlacingError, Task, Timing};
 pub(crate) use telling::{run_span, tell};
 pub use tick_times::{TickSummary, TickTimes};

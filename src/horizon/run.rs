@@ -328,7 +328,7 @@ impl<C: Cycles> Runner<'_, C> {
                 return (Outcome::SafeStop, Some(reason));
             }
             if self.tried() - self.waited > self.task.timing.max_plans {
-                let reason = format!("the goal was not reached within {} plans", self.tried());
+                let reason = format!("the goal was not reached within {} plans", self.task.timing.max_plans);
                 self.brake();
                 return (Outcome::SafeStop, Some(reason));
             }

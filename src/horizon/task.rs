@@ -6,7 +6,7 @@ use crate::identify::Method;
 use crate::inertia::ParameterSet;
 use crate::plan::propose::ConstraintModel;
 use crate::robot::prior::PriorFault;
-use crate::robot::{Arm, Prior, Scene};
+use crate::robot::{Arm, JointKind, Prior, Scene};
 use crate::trajectory::PiecewiseBezier;
 
 /// The rhythm of planning.
@@ -208,6 +208,11 @@ pub struct Task {
 
 fn is_default(planner: &ConstraintModel) -> bool {
     *planner == ConstraintModel::default()
+}
+
+/// How near to its goal a joint has to come where nobody says: 0.05 rad, or 0.005 m of one that slides.
+pub(crate) fn usual_tolerance(kind: JointKind) -> f64 {
+    if kind == JointKind::Prismatic { 0.005 } else { 0.05 }
 }
 
 impl Task {

@@ -11,8 +11,9 @@ pub enum IdentifyError {
     /// The measurements cannot have come from any parameters of the set within the stated error bounds: one of the
     /// assumptions (robot model, payload prior, sensor bounds, nothing else touching the arm) is false.
     #[error(
-        "an assumption is broken: the window that ends at t = {t} s, joint {joint}, cannot be explained by any \
-         parameters in the set; the error radii of the rows in use would have to be at least {by:.3} times as large"
+        "an assumption is broken: the window that ends at t = {t:.4} s, joint number {}, cannot be explained by any \
+         parameters in the set; the error radii of the rows in use would have to be at least {by:.3} times as large",
+        joint + 1
     )]
     AssumptionBroken {
         /// End of the window that contradicts the set the most, s.

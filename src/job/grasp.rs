@@ -6,7 +6,7 @@ use super::error::JobError;
 use super::options::JobOptions;
 use crate::horizon::{Excite, ExciteCriterion, HeldObject, Identify};
 use crate::inertia::INERTIAL;
-use crate::robot::{Arm, Capsule, DescribedPayload, PayloadWords, Prior, RobotError};
+use crate::robot::{Arm, Capsule, DescribedPayload, PayloadWords, Prior, RobotError, StatedPayload};
 
 /// What rounding makes of a sum of a few products, relative to the sum of their sizes: far more than it does.
 const ROUNDED: f64 = 1e-12;
@@ -103,12 +103,11 @@ impl GraspPrior {
         self.frame.as_deref()
     }
 
-    /// Ten intervals of the thing alone, where they follow from its box.
-    pub(super) fn own(&self, robot: &Arm) -> Option<[[f64; INERTIAL]; 2]> {
+    /// What is said of the thing alone, where a box is.
+    pub(super) fn stated(&self, robot: &Arm) -> Option<StatedPayload> {
         match &self.inside {
             Inside::Box { mass_kg, center_m, size_m } => {
-                let own = self.words(*mass_kg, *center_m, *size_m).set(&robot.tool_frames()).ok()?;
-                Some([own.lower, own.upper])
+                self.words(*mass_kg, *center_m, *size_m).stated(&robot.tool_frames()).ok()
             }
             Inside::Body(_) => None,
         }

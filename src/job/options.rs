@@ -2,7 +2,7 @@
 
 use super::check;
 use super::error::JobError;
-use crate::horizon::Timing;
+use crate::horizon::{Timing, usual_tolerance};
 use crate::robot::{Arm, JointKind};
 
 /// Largest share of a limited joint's range that one plan may move it by: more seldom has a proof.
@@ -12,8 +12,6 @@ const CARRY_RAD: f64 = 1.0;
 const EXCITE_RAD: f64 = 0.8;
 /// The same of a joint that slides, m.
 const SLIDE_M: f64 = 0.3;
-/// A goal is reached within this of it, rad (m).
-const TOLERANCE: f64 = 0.05;
 
 /// How a job is done. None of it makes a motion less safe.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,7 +53,7 @@ impl JobOptions {
             timing: Timing { exciting_plans: 0, ..Timing::default() },
             carry_range_rad: within(CARRY_RAD),
             excite_range_rad: within(EXCITE_RAD),
-            goal_tolerance_rad: vec![TOLERANCE; robot.dof()],
+            goal_tolerance_rad: robot.joints.iter().map(|joint| usual_tolerance(joint.kind)).collect(),
             window_s: 0.1,
             gripper_s: 0.5,
             most_motions: 8,

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::grasp::GraspPrior;
-use crate::inertia::{INERTIAL, ParameterSet};
-use crate::robot::{Arm, FramedBounds};
+use crate::inertia::ParameterSet;
+use crate::robot::{Arm, FramedBounds, NamedFrame, Placement};
 
 /// Proven bounds of what is held, without the hand: each an interval, lower bound first. They are in the frame of a link of the URDF.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,7 +15,7 @@ pub struct PayloadBounds {
     pub frame: String,
     /// Mass, kg.
     pub mass_kg: [f64; 2],
-    /// Centre of mass, m; `None` where nothing bounds it, as the thing may weigh nothing.
+    /// Centre of mass, m; `None` where nothing bounds it: no box was stated, and the thing may weigh nothing.
     pub center_m: Option<[[f64; 2]; 3]>,
     /// I_xx, I_xy, I_yy, I_xz, I_yz, I_zz about the centre of mass, along the axes of the frame, kg m^2.
     pub inertia_kg_m2: [[f64; 2]; 6],
@@ -24,30 +24,22 @@ pub struct PayloadBounds {
 /// See [`PayloadBounds::of`].
 fn bounds(robot: &Arm, set: &ParameterSet, prior: Option<&GraspPrior>) -> PayloadBounds {
     let hand = robot.end_effector();
-    let all = ParameterSet::around_nominal(robot);
-    let own = prior.and_then(|prior| prior.own(robot));
-    let (whole, empty) = (set.body(hand), all.body(hand));
-    let range = |k: usize| {
-        let least = (whole.lower()[k] - empty.upper()[k]).next_down();
-        let most = (whole.upper()[k] - empty.lower()[k]).next_up();
-        let [low, high] = own.map_or([f64::NEG_INFINITY, f64::INFINITY], |[low, high]| [low[k], high[k]]);
-        let least = least.max(low);
-        [if k == 0 { least.max(0.0) } else { least }, most.min(high)]
-    };
-    let ten: [[f64; 2]; INERTIAL] = std::array::from_fn(range);
+    let (whole, stated) = (set.body(hand), prior.and_then(|prior| prior.stated(robot)));
     // The prior's frame was looked for when the thing was taken.
     let frames = robot.tool_frames();
     let frame = frames.get(prior.and_then(GraspPrior::frame)).or_else(|_| frames.get(None));
-    let (name, placement) = frame.map_or_else(
-        |_| (robot.joints[hand].link.clone(), crate::robot::Placement::identity()),
-        |frame| (frame.name.clone(), frame.placement),
-    );
-    let framed = FramedBounds::of(&ten.map(|x| x[0]), &ten.map(|x| x[1]), &placement);
-    let nothing = FramedBounds { mass_kg: ten[0], com_m: None, inertia_kg_m2: [[0.0, 0.0]; 6] };
+    let joints_own = || NamedFrame {
+        name: robot.joints[hand].link.clone(),
+        joint: Some(hand),
+        placement: Placement::identity(),
+    };
+    let frame = frame.map_or_else(|_| joints_own(), Clone::clone);
+    let framed = FramedBounds::of_last_body(robot, &frame, &[whole.lower(), whole.upper()], stated.as_ref());
+    let nothing = FramedBounds { mass_kg: [0.0; 2], com_m: None, inertia_kg_m2: [[0.0, 0.0]; 6] };
     let FramedBounds { mass_kg, com_m, inertia_kg_m2 } = framed.unwrap_or(nothing);
     PayloadBounds {
         name: prior.map_or_else(String::new, |prior| prior.name().to_owned()),
-        frame: name,
+        frame: frame.name,
         mass_kg,
         center_m: com_m,
         inertia_kg_m2,

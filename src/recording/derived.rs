@@ -18,6 +18,9 @@ use super::{LogError, MeasurementLog, Sample, keep};
 use crate::enclose::Interval;
 use crate::scalar::Scalar;
 
+/// Time over which positions are smoothed for an idea of accelerations, s.
+const SMOOTHED_S: f64 = 0.2;
+
 /// How velocities were found, and what bounds their errors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DerivedVelocities {
@@ -87,13 +90,15 @@ impl MeasurementLog {
         Ok(self)
     }
 
-    /// Largest acceleration of any joint that positions show over two steps each, rad/s^2 (m/s^2): an idea of what to state as a bound, no bound.
+    /// Largest acceleration of any joint that positions show, smoothed over [`SMOOTHED_S`], rad/s^2 (m/s^2): an idea of what to state as a bound, no bound.
     pub fn accelerations_of_positions(&self) -> f64 {
-        let three = self.segments.iter().flat_map(|s| self.samples[s.clone()].windows(3));
+        let half = ((0.5 * SMOOTHED_S / self.period_s).round() as usize).max(1);
+        let three = self.segments.iter().flat_map(|s| self.samples[s.clone()].windows(2 * half + 1));
         let largest = |w: &[Sample]| {
-            let (h, k) = (w[1].t - w[0].t, w[2].t - w[1].t);
-            let speeds = |j: usize| [(w[1].q[j] - w[0].q[j]) / h, (w[2].q[j] - w[1].q[j]) / k];
-            let each = (0..w[0].q.len()).map(speeds);
+            let (first, middle, last) = (&w[0], &w[half], &w[2 * half]);
+            let (h, k) = (middle.t - first.t, last.t - middle.t);
+            let speeds = |j: usize| [(middle.q[j] - first.q[j]) / h, (last.q[j] - middle.q[j]) / k];
+            let each = (0..first.q.len()).map(speeds);
             each.map(|[a, b]| (2.0 * (b - a) / (h + k)).abs()).fold(0.0, f64::max)
         };
         three.map(largest).fold(0.0, f64::max)

@@ -1,6 +1,7 @@
 //! Recordings in CSV files: `t, q1.., dq1.., tau1..` and further columns, in any order. An empty field is no reading.
 
 use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use super::Sample;
@@ -11,6 +12,8 @@ use crate::robot::Model;
 
 /// Characters of a heading that messages show.
 const HEADING_SHOWN: usize = 60;
+/// Longest heading that is looked at for what parts columns, bytes.
+const HEADING_BYTES: u64 = 1 << 16;
 /// What the numbers of each quantity are counted in.
 const UNITS: [&str; 3] =
     ["joints or numbers of a configuration", "joints or degrees of freedom", "joints or degrees of freedom"];
@@ -49,8 +52,11 @@ struct Table<'a> {
 impl<'a> Table<'a> {
     fn open(path: &'a Path, robot: &Model, request: &LogRequest) -> Result<Self, LogError> {
         let read = |e: csv::Error| unreadable(path, &e);
-        let lines = WholeLines::new(File::open(path).map_err(|e| read(e.into()))?);
-        let mut file = csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(lines);
+        let open = || File::open(path).map_err(|e| read(e.into()));
+        let delimiter = delimiter(open()?);
+        let lines = WholeLines::new(open()?);
+        let mut builder = csv::ReaderBuilder::new();
+        let mut file = builder.flexible(true).trim(csv::Trim::All).delimiter(delimiter).from_reader(lines);
         let heading: Vec<String> = file.headers().map_err(read)?.iter().map(str::to_owned).collect();
         let columns = [const { Vec::new() }; 3];
         let names = &request.format.columns;
@@ -73,7 +79,10 @@ impl<'a> Table<'a> {
             table.columns[k] = found?;
             let beyond = names.name(quantity, joints, robot);
             if !names.names(quantity) && table.heading.contains(&beyond) {
-                let reason = format!("is one too many: the robot has {joints} {}", UNITS[k]);
+                let reason = format!(
+                    "is one too many: the robot has {joints} {}; joints that its files hold still have no columns: name those that count with --columns",
+                    UNITS[k]
+                );
                 return Err(LogError::BadColumn { path: path.to_owned(), column: beyond, reason });
             }
         }
@@ -165,6 +174,15 @@ impl<'a> Table<'a> {
 }
 
 /// A file that is no CSV file.
+/// What parts the columns: a semicolon or a tab where the heading has no comma, else a comma.
+fn delimiter(file: File) -> u8 {
+    let mut heading = Vec::new();
+    // What cannot be read is for the reader to tell.
+    let _ = BufReader::new(file.take(HEADING_BYTES)).read_until(b'\n', &mut heading);
+    let parts = |mark: u8| heading.contains(&mark);
+    [b';', b'\t'].into_iter().find(|&mark| parts(mark) && !parts(b',')).unwrap_or(b',')
+}
+
 fn unreadable(path: &Path, error: &csv::Error) -> LogError {
     let reason = match (error.kind(), error.position()) {
         (csv::ErrorKind::Utf8 { .. }, at) => {

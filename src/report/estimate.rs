@@ -139,29 +139,29 @@ fn page(result: &StudyResult) -> Result<String, ReportError> {
     body += "<section><h2>Convergence</h2><p>Decimal logarithms of the cost (blue) and of the sum of all gaps (orange) over \
              the iterations.</p>";
     body += &convergence(result)?;
-    body += "</section><section><h2>Parameters</h2><table><tr><th>parameter</th><th>start</th><th>estimate</th>\
+    body += "</section><section><h2>Parameters</h2><div class=\"wide\"><table><tr><th>parameter</th><th>start</th><th>estimate</th>\
              <th>deviation</th><th>coloured</th><th>truth</th><th>error</th><th>unit</th></tr>";
     for row in &result.parameters {
         let cells: String = numbers(row).iter().map(|c| format!("<td>{}</td>", escape(c))).collect();
         let (place, name, unit) = (escape(&row.place), escape(&row.name), escape(&row.unit));
         let _ = write!(body, "<tr><td>{place} {name}</td>{cells}<td>{unit}</td></tr>");
     }
-    body += "</table></section><section><h2>What is left of the readings</h2><p>Chi squared is per degree of freedom: 1 where the stated \
-             deviation holds. Coloured deviations of parameters count on neither that nor on independent errors.</p><table>";
+    body += "</table></div></section><section><h2>What is left of the readings</h2><p>Chi squared is per degree of freedom: 1 where the stated \
+             deviation holds. Coloured deviations of parameters count on neither that nor on independent errors.</p><div class=\"wide\"><table>";
     for (k, row) in residuals(result).iter().enumerate() {
         let tag = if k == 0 { "th" } else { "td" };
         let cells: String = row.iter().map(|c| format!("<{tag}>{}</{tag}>", escape(c))).collect();
         let _ = write!(body, "<tr>{cells}</tr>");
     }
-    body += "</table></section>";
+    body += "</table></div></section>";
     if let Some((heading, rows)) = costs(result).split_first() {
         body += "<section><h2>Costs</h2><p>Mean squares over the times. Readings below the first row were not learnt from: their states alone \
-                 are fitted.</p><table>";
+                 are fitted.</p><div class=\"wide\"><table>";
         for (tag, row) in std::iter::once(("th", heading)).chain(rows.iter().map(|row| ("td", row))) {
             let cells: String = row.iter().map(|c| format!("<{tag}>{}</{tag}>", escape(c))).collect();
             let _ = write!(body, "<tr>{cells}</tr>");
         }
-        body += "</table></section>";
+        body += "</table></div></section>";
     }
     body += &result.validation.as_ref().map(validation::section).unwrap_or_default();
     for other in &result.validation_others {

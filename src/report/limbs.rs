@@ -8,7 +8,7 @@ use super::html::{document, escape};
 use super::study::{csv, table};
 use super::table::align;
 use super::write::{check_files, write_named};
-use crate::study::limbs::{LimbFinding, LimbFindings, LimbUnknown};
+use crate::study::limbs::{LimbFinding, LimbFindings, LimbUnknown, LinkBelief};
 
 /// The files of the report.
 pub const FILES: [&str; 5] =
@@ -114,13 +114,23 @@ fn sentence(limb: &LimbFinding) -> String {
         figure(limb.duality_gap),
         limb.samples,
         figure(100.0 * limb.outliers),
-        limb.belief.as_ref().map_or(String::new(), |belief| format!(
-            "; {} % of what was learnt of the first {} links is told, as recordings that were left out are predicted best so, and no motor worse than with the \
-             files' links",
-            figure(100.0 * belief.learnt_share),
-            belief.links
-        )),
+        limb.belief.as_ref().map_or(String::new(), told_links),
     )
+}
+
+/// Which links are told, and why.
+fn told_links(belief: &LinkBelief) -> String {
+    match belief.learnt_share {
+        0.0 => "; the links told are the files': of what can be learnt, nothing predicts a motor of the recordings that were left out clearly better and \
+                none worse"
+            .to_owned(),
+        share => format!(
+            "; {} % of what was learnt of the first {} links is told, as recordings that were left out are predicted best so, and no motor worse than \
+             with the files' links",
+            figure(100.0 * share),
+            belief.links
+        ),
+    }
 }
 
 fn unknown(findings: &LimbFindings) -> &'static str {
@@ -131,11 +141,15 @@ fn unknown(findings: &LimbFindings) -> &'static str {
     }
 }
 
-fn passive(findings: &LimbFindings) -> &'static str {
-    match findings.passive_measured {
+/// Whether passive joints were measured; nothing where each joint has a motor.
+fn passive(findings: &LimbFindings, before: &str) -> String {
+    let every = findings.limbs.iter().all(|limb| limb.motors.len() == limb.joints.len());
+    let words = match findings.passive_measured {
+        _ if every => return String::new(),
         true => "passive joints measured, and on the proven branch in every sample",
         false => "passive joints not measured in every log: their positions follow from the motors'",
-    }
+    };
+    format!("{before}{words}")
 }
 
 /// The closing text on the terminal.
@@ -148,10 +162,10 @@ pub fn closing(findings: &LimbFindings) -> String {
     let limbs: String = findings.limbs.iter().map(|limb| format!("  {}\n", sentence(limb))).collect();
     let delay = findings.delay.as_ref().map_or(String::new(), |words| format!("  {words}\n"));
     format!(
-        "{rule}\n  {} · {} · {}\n{rule}\n{}{rule}\n{limbs}{delay}  Estimates carry no guarantee.\n",
+        "{rule}\n  {} · {}{}\n{rule}\n{}{rule}\n{limbs}{delay}  Estimates carry no guarantee.\n",
         findings.robot,
         unknown(findings),
-        passive(findings),
+        passive(findings, " · "),
         align(&rows)
     )
 }
@@ -176,10 +190,10 @@ fn page(findings: &LimbFindings) -> String {
     let limbs: String = findings.limbs.iter().map(limb_section).collect();
     let body = format!(
         "<div class=\"head\"><div><div class=\"brand\">surelift identify</div><h1>{}</h1></div></div>\
-         <p>Learnt: {}; {}. Estimates carry no guarantee.</p>{motors}{limbs}",
+         <p>Learnt: {}{}. Estimates carry no guarantee.</p>{motors}{limbs}",
         escape(&findings.robot),
         unknown(findings),
-        passive(findings)
+        passive(findings, "; ")
     );
     let footer = format!(
         "surelift {} · figures in summary.json and the CSV files beside it",

@@ -8,7 +8,10 @@ use super::summary::{Payload, Summary};
 use crate::horizon::{MostProbable, PlacingError, TickSummary};
 use crate::inertia::PARAMETER_NAMES;
 
-/// Lays out rows of cells in columns: the first column to the left, the others to the right.
+/// A column with a cell of more characters is prose.
+const PROSE: usize = 40;
+
+/// Lays out rows of cells in columns: the first column and those of prose to the left, the others to the right.
 pub fn align(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |j: usize| {
@@ -20,7 +23,7 @@ pub fn align(rows: &[Vec<String>]) -> String {
         let mut line = String::from(" ");
         for (j, cell) in row.iter().enumerate() {
             let fill = " ".repeat(widths[j] - cell.chars().count());
-            let (left, right) = if j == 0 { ("", fill.as_str()) } else { (fill.as_str(), "") };
+            let (left, right) = if j == 0 || widths[j] > PROSE { ("", fill.as_str()) } else { (fill.as_str(), "") };
             line += &format!(" {left}{cell}{right} ");
         }
         text += line.trim_end();

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::arm::Arm;
 use super::model::{NamedFrame, Placement};
 use super::prior::PriorFault;
-use super::words::ToolFrames;
+use super::words::{StatedPayload, ToolFrames};
 use crate::enclose::Interval;
 use crate::inertia::INERTIAL;
 use crate::inertia::pseudo::{check_physical, from_center_of_mass, nearest_physical};
@@ -176,11 +176,39 @@ impl FramedBounds {
         });
         Some(Self { mass_kg: [mass.lower(), mass.upper()], com_m: com, inertia_kg_m2: inertia })
     }
+
+    /// Bounds of the payload alone, from lower and upper ones of the whole last body: what holds it is as the robot's file says, up to its uncertainty, and it
+    /// is as was stated. `None` where no body fits all of that.
+    ///
+    /// The payload is the last body less the hand, and lies in the box that was stated; so it lies in what both have in common, and its centre of mass in what the
+    /// stated box of centres has in common with that of [`FramedBounds::of`]. Where the mass may be 0, the stated box alone is left: it is where the centre of what
+    /// there is lies. A box in another frame is not turned: the ten stated intervals hold what it says.
+    pub fn of_last_body(
+        robot: &Arm,
+        frame: &NamedFrame,
+        [lower, upper]: &[[f64; INERTIAL]; 2],
+        stated: Option<&StatedPayload>,
+    ) -> Option<Self> {
+        let empty = &robot.joints[robot.end_effector()].inertia;
+        let hand = |k: usize| Interval::around(empty[k], robot.uncertainty().of_link(k, empty[k]));
+        let alone = |k: usize| Interval::new(lower[k], upper[k]) - hand(k);
+        let [low, high] = stated.map_or([[f64::NEG_INFINITY; INERTIAL], [f64::INFINITY; INERTIAL]], |s| s.bounds);
+        let lower = std::array::from_fn(|k| alone(k).lower().max(low[k]));
+        let upper = std::array::from_fn(|k| alone(k).upper().min(high[k]));
+        let found = Self::of(&lower, &upper, &frame.placement)?;
+        let Some(stated) = stated.filter(|stated| stated.frame == frame.name) else { return Some(found) };
+        let com: [[f64; 2]; 3] = std::array::from_fn(|k| {
+            let [low, high] = found.com_m.map_or([f64::NEG_INFINITY, f64::INFINITY], |com| com[k]);
+            [low.max(stated.com_m[k][0]), high.min(stated.com_m[k][1])]
+        });
+        com.iter().all(|[low, high]| low <= high).then_some(Self { com_m: Some(com), ..found })
+    }
 }
 
 impl FramedPayload {
     /// A payload in the frame of the link of that name, or in the tool frame, from what is known of the whole last body: what holds it is as the robot's file
-    /// says, up to its uncertainty. `whole`: an estimate of the ten parameters; `bounds`: lower and upper ones, where they are proven.
+    /// says, up to its uncertainty. `whole`: an estimate of the ten parameters; `bounds`: lower and upper ones, where they are proven; `stated`: what was said of the
+    /// payload beforehand, which the bounds keep to.
     ///
     /// # Errors
     /// [`PriorFault`] for a link that does not move with the hand.
@@ -189,16 +217,14 @@ impl FramedPayload {
         frame: Option<&str>,
         whole: &[f64; INERTIAL],
         bounds: Option<[[f64; INERTIAL]; 2]>,
+        stated: Option<&StatedPayload>,
     ) -> Result<Self, PriorFault> {
         let frames = ToolFrames::of(robot);
         let frame = frames.get(frame)?;
         let empty = &robot.joints[robot.end_effector()].inertia;
-        let alone = bounds.map(|[lower, upper]| {
-            let hand = |k: usize| Interval::around(empty[k], robot.uncertainty().of_link(k, empty[k]));
-            let left = |k: usize| Interval::new(lower[k], upper[k]) - hand(k);
-            [std::array::from_fn(|k| left(k).lower()), std::array::from_fn(|k| left(k).upper())]
-        });
-        Ok(Self::alone(frame, &std::array::from_fn(|k| whole[k] - empty[k]), alone))
+        let estimate = Self::alone(frame, &std::array::from_fn(|k| whole[k] - empty[k]), None);
+        let bounds = bounds.and_then(|bounds| FramedBounds::of_last_body(robot, frame, &bounds, stated));
+        Ok(Self { bounds, ..estimate })
     }
 
     /// The same of the ten parameters of the payload alone, about and in the frame of the hand's joint.

@@ -104,7 +104,7 @@ pub use {
     load::load,
     prior::{JointPrior, Prior},
     scene::{Scene, Zonotope3},
-    words::{DescribedPayload, PayloadWords, ToolFrames},
+    words::{DescribedPayload, PayloadWords, StatedPayload, ToolFrames},
 };
 #[cfg(feature = "arm")]
 pub(crate) use {cover::enclosing as enclosing_capsule, load::load_adjusted, settings::JointSettings};

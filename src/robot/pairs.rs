@@ -44,7 +44,7 @@ impl ArmDescription {
 }
 
 impl Arm {
-    /// What a certificate for this robot takes on trust about contacts, one sentence each: pairs of capsules that a file ignores, pairs
+    /// What a certificate for this robot takes on trust about contacts, one sentence each: links without a shape, pairs of capsules that a file ignores, pairs
     /// about the last joint that always overlap, and a held object whose shape is not declared.
     pub fn trusted(&self) -> Vec<String> {
         let name = |shape: usize| self.shapes()[shape].name.as_str();
@@ -60,8 +60,13 @@ impl Arm {
         let undeclared = (self.held() == HeldShape::Undeclared).then(|| {
             "the shape of what is held is not declared: nothing is proven about what it touches".to_owned()
         });
+        let bare = (0..self.bodies()).filter(|&body| self.shapes().iter().all(|shape| shape.joint != Some(body)));
+        let bare = bare.map(|body| {
+            let link = &self.joints[body].link;
+            format!("link '{link}' has no collision shape: nothing is proven about what it touches")
+        });
         let guesses = self.guesses.iter().map(|guess| format!("guess: {guess}"));
-        guesses.chain(ignored).chain(overlapping).chain(undeclared).collect()
+        guesses.chain(bare).chain(ignored).chain(overlapping).chain(undeclared).collect()
     }
 
     /// Whether one of two parts stands for a mesh, and a file ignores two capsules that hold them.

@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::arm::Arm;
-use super::words::{PayloadWords, ToolFrames};
+use super::words::{PayloadWords, StatedPayload, ToolFrames};
 use crate::inertia::pseudo::check_physical;
 use crate::inertia::{INERTIAL, ParameterSet};
 
@@ -55,6 +55,9 @@ pub struct Prior {
     /// Link of the URDF that moves with the hand, in whose frame results tell of the payload; that of `[payload]` if left out, or the tool frame.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame: Option<String>,
+    /// What the words said of the payload alone, once [`Prior::in_numbers`] has put numbers in their place: results keep to it.
+    #[serde(skip)]
+    pub stated: Option<StatedPayload>,
     /// Friction and transmission, by joint name; what is not named keeps what the robot's file says.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub joints: BTreeMap<String, JointPrior>,
@@ -161,8 +164,9 @@ impl Prior {
             return Err(PriorFault { field: "payload".to_owned(), reason: reason.to_owned() });
         }
         let found = words.whole_body(robot)?;
+        let stated = Some(words.stated(&ToolFrames::of(robot))?);
         let (lower, upper) = (Some(found.lower), Some(found.upper));
-        Ok(Self { lower, upper, nominal: found.nominal, payload: None, frame, ..self })
+        Ok(Self { lower, upper, nominal: found.nominal, payload: None, frame, stated, ..self })
     }
 
     /// Bounds of the last body, if the prior says something of it.

@@ -94,7 +94,11 @@ pub(super) fn parse(path: &Path, text: &str, judge: &mut Judge) -> Result<Tree, 
     if let Some((line, reason)) = nesting::fault(text) {
         return Err(parse_error(format!("line {line}: {reason}")));
     }
-    let robot = urdf_rs::read_from_string(text).map_err(|e| parse_error(e.to_string()))?;
+    let robot = urdf_rs::read_from_string(text).map_err(|e| {
+        let xacro = text.contains("<xacro:") || text.contains("${");
+        let hint = if xacro { "; it is a xacro, expected the URDF that `xacro FILE > arm.urdf` makes of it" } else { "" };
+        parse_error(format!("{e}{hint}"))
+    })?;
     let links = robot.links.iter().map(|l| read_link(path, l, judge)).collect::<Result<Vec<_>, _>>()?;
     let index = index_by_name(path, &links)?;
     let mut seen = HashSet::new();

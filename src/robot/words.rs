@@ -86,6 +86,17 @@ pub struct DescribedPayload {
     pub nominal: Option<[f64; INERTIAL]>,
 }
 
+/// What was said of a payload alone before anything was measured. What is told of it later keeps to that.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StatedPayload {
+    /// Lower and upper bounds of its ten parameters, about and in the frame of the hand's joint.
+    pub bounds: [[f64; INERTIAL]; 2],
+    /// The link in whose frame it was said.
+    pub frame: String,
+    /// A box that holds its centre of mass, along the axes of that frame, m; lower bound first.
+    pub com_m: [[f64; 2]; 3],
+}
+
 /// The links that move with the hand, and their frames in that of the hand's joint: what payloads are stated in.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolFrames {
@@ -167,6 +178,17 @@ impl PayloadWords {
             std::array::from_fn(|k| guess[k].clamp(lower[k], upper[k]))
         });
         Ok(DescribedPayload { lower, upper, nominal })
+    }
+
+    /// What the words say of the payload alone, for results to keep to: the bounds of [`PayloadWords::set`], and the centre of mass in the words' own frame.
+    ///
+    /// # Errors
+    /// As [`PayloadWords::set`].
+    pub fn stated(&self, frames: &ToolFrames) -> Result<StatedPayload, PriorFault> {
+        let frame = frames.get(self.frame.as_deref())?.name.clone();
+        let DescribedPayload { lower, upper, .. } = self.set(frames)?;
+        let com_m = self.checked()?.com.map(|axis| [axis.lower(), axis.upper()]);
+        Ok(StatedPayload { bounds: [lower, upper], frame, com_m })
     }
 
     /// The same for the whole last body: with what holds it, as uncertain as the robot's file says.

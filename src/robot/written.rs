@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use nalgebra::Matrix3;
 
-use super::model::{Joint, JointKind, Model, Placement};
+use super::model::{Joint, JointKind, Model, NamedFrame, Placement};
 use crate::inertia::INERTIAL;
 use crate::inertia::urdf::UrdfInertial;
 
@@ -13,7 +13,7 @@ pub const ROOT: &str = "base";
 
 impl Model {
     /// The tree as a URDF that [`super::load_model`] reads as the same tree, up to rounding: every link's frame is that of its joint, with the
-    /// joint's axis along z. Friction has no place in a URDF, nor have gravity and named frames.
+    /// joint's axis along z. Links that are fixed to others are frames alone, without mass. Friction has no place in a URDF, nor have gravity and named frames.
     ///
     /// # Errors
     /// In words, for what no URDF can say: a floating base, closed loops, and a body without mass that has a first moment or inertia.
@@ -35,7 +35,24 @@ impl Model {
             let _ = writeln!(text, "  <link name=\"{}\">\n{inertial}  </link>", escaped(&links[i]));
             text += &joint_element(joint, parent, &links[i]);
         }
+        for frame in self.further_frames(&links) {
+            let on = frame.joint.map_or(ROOT, |joint| &links[joint]);
+            let ([xyz, rpy], name) = (frame.placement.xyz_rpy(), escaped(&frame.name));
+            let [xyz, rpy] = [xyz, rpy].map(|[x, y, z]| format!("{x} {y} {z}"));
+            let _ = write!(
+                text,
+                "  <link name=\"{name}\"/>\n  <joint name=\"{name}_fixed\" type=\"fixed\">\n    <origin xyz=\"{xyz}\" rpy=\"{rpy}\"/>\n    \
+                 <parent link=\"{}\"/>\n    <child link=\"{name}\"/>\n  </joint>\n",
+                escaped(on)
+            );
+        }
         Ok(text + "</robot>\n")
+    }
+
+    /// Frames of links that move with another one, such as a flange: payloads are stated in them. Their bodies are part of the link that they move with.
+    fn further_frames(&self, links: &[String]) -> impl Iterator<Item = &NamedFrame> {
+        let new = |frame: &&NamedFrame| frame.joint.is_some() && frame.name != ROOT && !links.contains(&frame.name);
+        self.link_frames.iter().filter(new)
     }
 
     /// Names of the links that [`Self::to_urdf`] writes: those of the bodies, made different from one another and from the root.
@@ -156,6 +173,23 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn frames_of_the_hand_are_written_too() {
+        let arm = crate::robot::load("ur5e").unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("again.urdf");
+        std::fs::write(&path, arm.to_urdf().unwrap()).unwrap();
+        let again = load_model(&path).unwrap();
+        for frame in &arm.description().tool_frames {
+            let found = again.link_frames.iter().find(|other| other.name == frame.name).unwrap();
+            assert_eq!(found.joint, frame.joint);
+            let off = (found.placement.rotation - frame.placement.rotation).amax();
+            let away = (found.placement.translation - frame.placement.translation).amax();
+            assert!(off < 1e-12 && away < 1e-12, "{}: {off} {away}", frame.name);
+        }
+        assert!(again.link_frames.iter().any(|frame| frame.name == "tool0"));
     }
 
     #[test]

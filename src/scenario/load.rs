@@ -9,7 +9,7 @@ use super::prior;
 use super::task::Scenario;
 use super::world::{self, WorldFile};
 use crate::extend::{Disk, ITEM, Layers};
-use crate::horizon::{Excite, HeldObject, Identify, Placing, Task, Timing};
+use crate::horizon::{Excite, HeldObject, Identify, Placing, Task, Timing, usual_tolerance};
 use crate::inertia::pseudo::{check_physical, from_center_of_mass};
 use crate::inertia::{INERTIAL, ParameterSet};
 use crate::plan::propose::ConstraintModel;
@@ -34,12 +34,24 @@ const LONGEST_S: f64 = 600.0;
 /// No count is larger: storage is asked for by the piece. A million is far beyond what is of use, and fits into memory.
 const MOST: usize = 1_000_000;
 
+/// Keys that name files beside the robot: relative to the file that states them.
+const FILES: [&str; 8] = [
+    "path.file",
+    "prior.payload.mesh",
+    "obstacles.*.mesh",
+    "further_obstacles.*.mesh",
+    "items.*.path.file",
+    "items.*.prior.payload.mesh",
+    "items.*.obstacles.*.mesh",
+    "items.*.further_obstacles.*.mesh",
+];
+
 /// See [`Scenario::load`] and [`Scenario::load_in_world`].
 pub(super) fn load(path: &Path, item: Option<&str>, world: Option<&Path>) -> Result<Scenario, ScenarioError> {
-    let mut layers = Layers::read(path, &Disk)?;
+    let mut layers = Layers::read(path, &Disk)?.with_paths(&FILES);
     let check = Check { path };
     let item = layers.choose(item).map_err(|reason| check.error(ITEM, reason))?.map(str::to_owned);
-    let mut scenario = check.scenario(layers.parse(&[])?, world)?;
+    let mut scenario = check.scenario(layers.parse(&[])?, world, layers.stated_in("robot"))?;
     if let Some(item) = item {
         scenario.task.name += &format!("-{item}");
     }
@@ -49,6 +61,11 @@ pub(super) fn load(path: &Path, item: Option<&str>, world: Option<&Path>) -> Res
 /// See [`Scenario::items`].
 pub(super) fn items(path: &Path) -> Result<Vec<String>, ScenarioError> {
     Ok(Layers::read(path, &Disk)?.items())
+}
+
+/// The folder of a file.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Checks the parts of one file.
@@ -61,12 +78,18 @@ impl Check<'_> {
         ScenarioError::Field { path: self.path.to_path_buf(), field: field.into(), reason: reason.into() }
     }
 
-    fn scenario(&self, mut file: ScenarioFile, world: Option<&Path>) -> Result<Scenario, ScenarioError> {
+    /// The scenario that `file` states, in a world of its own or in that of the file. `robot_in` is the file that names the robot.
+    fn scenario(
+        &self,
+        mut file: ScenarioFile,
+        world: Option<&Path>,
+        robot_in: &Path,
+    ) -> Result<Scenario, ScenarioError> {
         if file.schema != schema::SCHEMA {
             let reason = format!("{}, expected {}", file.schema, schema::SCHEMA);
             return Err(self.error("schema", reason));
         }
-        let robot = self.robot(&file)?;
+        let robot = self.robot(&file, robot_in)?;
         let n = robot.dof();
         file.obstacles.append(&mut file.further_obstacles);
         let (mut scene, paths) = (self.scene(&file.obstacles)?, self.paths(&file.obstacles)?);
@@ -79,8 +102,9 @@ impl Check<'_> {
             Some(path) => self.world(path, &file, &robot, &mut scene)?,
         };
         let goal_tolerance_rad = match file.goal_tolerance_rad {
-            Tolerance::All(one) => vec![one; n],
-            Tolerance::Each(each) => each,
+            Some(Tolerance::All(one)) => vec![one; n],
+            Some(Tolerance::Each(each)) => each,
+            None => robot.joints.iter().map(|joint| usual_tolerance(joint.kind)).collect(),
         };
         self.positives("goal_tolerance_rad", &goal_tolerance_rad, n)?;
         self.positives("carry.range_rad", &file.carry.range_rad, n)?;
@@ -247,13 +271,13 @@ impl Check<'_> {
 
     /// Folder of the file.
     fn folder(&self) -> &Path {
-        self.path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+        folder_of(self.path)
     }
 
     /// The robot with the held object's shape.
-    fn robot(&self, file: &ScenarioFile) -> Result<Arm, ScenarioError> {
+    fn robot(&self, file: &ScenarioFile, stated_in: &Path) -> Result<Arm, ScenarioError> {
         let refuse = |source| ScenarioError::Robot { path: self.path.to_path_buf(), source };
-        let found = robot::find(Path::new(&file.robot), self.folder()).map_err(refuse)?;
+        let found = robot::find(Path::new(&file.robot), folder_of(stated_in)).map_err(refuse)?;
         let mut robot = robot::load_adjusted(&found, self.path, &file.joints).map_err(refuse)?;
         if let Some(own) = &file.uncertainty {
             let robots = robot.uncertainty();

@@ -98,7 +98,13 @@ fn close(record: Record, task: &Task, options: &RunOptions, audit: Audit) -> Run
     let (outcome, reason) = judged(record.outcome, record.reason, &audit, misplaced);
     let finite = |x: f64| x.is_finite().then_some(x);
     let (payload, payload_alone) = payloads(task, record.identification.last(), &audit).unzip();
-    let payload_alone = payload_alone.flatten();
+    let mut payload_alone = payload_alone.flatten();
+    if !record.broken.is_empty()
+        && let Some(alone) = &mut payload_alone
+    {
+        // What the bounds rest on is proven to be false.
+        alone.bounds = None;
+    }
     let replay = replay::of(task, &audit.states, &record.plans);
     let summary = Summary {
         schema: summary::SCHEMA,
@@ -207,7 +213,8 @@ fn payloads(
     let ten = |x: &[f64]| -> Option<[f64; INERTIAL]> { x.try_into().ok() };
     let bounds = ten(&known.lower).zip(ten(&known.upper)).map(|(lower, upper)| [lower, upper]);
     let robot = &task.robot;
-    let alone = FramedPayload::of_last_body(robot, prior.frame.as_deref(), &ten(&known.nominal)?, bounds);
+    let (frame, stated) = (prior.frame.as_deref(), prior.stated.as_ref());
+    let alone = FramedPayload::of_last_body(robot, frame, &ten(&known.nominal)?, bounds, stated);
     let alone = alone.ok().map(|alone| alone.with_truth(robot, &truth));
     Some((Payload::new(truth.to_vec(), known), alone))
 }

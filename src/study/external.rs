@@ -48,6 +48,9 @@ const RIDGE: f64 = 1e-6;
 const LEAST: usize = 30;
 /// A smaller push, as a share of the joint's torque (root mean square), is not worth naming, however well the rest fits.
 const SHARE: f64 = 0.1;
+/// Nor is one below this share of the joint's dry friction F_c. Where a joint turns back, or a law compensates its friction, torque and acceleration step by
+/// 2 F_c at once; the filter spreads the step of the acceleration, half of it to each side. And near a standstill friction is anything between its two signs.
+const OF_FRICTION: f64 = 1.0;
 /// Independent windows (of all joints) that each parameter needs which the motion shows: fewer are explained by the fit, pushes included, and
 /// what is left of them is no measure of what is usual.
 const ROWS_EACH: f64 = 2.0;
@@ -123,6 +126,8 @@ pub fn external_torques(robot: &Model, segments: &[&[Sample]]) -> Result<Vec<Ext
     let signal = rms(&blocks().map(|block| block.tau.clone()).collect::<Vec<_>>(), robot.nv());
     let mut found = vec![];
     for joint in 0..robot.nv() {
+        let dry = p[robot.joint_index(joint).coulomb].abs();
+        let least = (SHARE * signal[joint]).max(OF_FRICTION * dry);
         let left: Vec<Vec<f64>> =
             chains.iter().map(|chain| chain.iter().map(|block| block.left(joint, &p)).collect()).collect();
         for (segment, marks) in marks(&left, period).into_iter().enumerate() {
@@ -136,7 +141,7 @@ pub fn external_torques(robot: &Model, segments: &[&[Sample]]) -> Result<Vec<Ext
                     unit: if robot.joints[joint].kind.is_rotation() { "N m" } else { "N" },
                     ..told
                 };
-                (torque.peak.abs() > SHARE * signal[joint]).then_some(torque)
+                (torque.peak.abs() > least).then_some(torque)
             }));
         }
     }

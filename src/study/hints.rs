@@ -15,6 +15,8 @@ use crate::robot::Model;
 const FAR: f64 = 4.0;
 /// What is in the hand multiplies the torques of the last joints by less than this.
 const BEYOND_PAYLOADS: f64 = 25.0;
+/// No unit and no gear makes a larger factor, nor one below its inverse.
+const LARGEST: f64 = 1e4;
 /// A hint leaves at most this share of the error that there is without it ...
 const EXPLAINS: f64 = 0.35;
 /// ... and of the torque itself.
@@ -122,7 +124,8 @@ fn hint(robot: &Model, samples: &[&Moving], links: &DMatrix<f64>, j: usize) -> O
     let far = scale < 0.0 || !(1.0 / FAR..=FAR).contains(&scale);
     // What the links explain has to be more than friction does anyway.
     let (friction_alone, _) = left(&without, &own)?;
-    let good = after <= EXPLAINS * before && after <= LEFT * friction_alone && scale != 0.0;
+    let possible = (1.0 / LARGEST..=LARGEST).contains(&scale.abs());
+    let good = after <= EXPLAINS * before && after <= LEFT * friction_alone && possible;
     (far && good).then(|| TorqueHint {
         joint: robot.joints[j].name.clone(),
         number: j + 1,

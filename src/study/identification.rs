@@ -22,10 +22,14 @@ use crate::regression::RegressionError;
 use crate::regression::filter::Smoothing;
 use crate::regression::inverse::{Belief, Moving, fit_reweighted, moving, residuals, rms};
 use crate::robot::prior::PriorFault;
-use crate::robot::{Arm, FramedPayload};
+use crate::robot::{Arm, FramedPayload, StatedPayload};
 
 /// Without a stated bound, accelerations are taken to stay below this many times the largest that the filter sees.
 const ACCELERATION_MARGIN: f64 = 1.5;
+/// The margin may be larger where steps of the velocities show so much; beyond that velocities err by more than is stated.
+const LARGEST_MARGIN: f64 = 3.0;
+/// What is added to an acceleration that velocities show.
+const SHOWN: f64 = 1.01;
 /// Samples on each side that accelerations are bounded by, at most.
 const ACCELERATION_HALF: usize = 5;
 
@@ -123,6 +127,8 @@ pub struct StudyOptions {
     pub delay: Delay,
     /// Link of the URDF in whose frame the payload is told; the tool frame if none.
     pub frame: Option<String>,
+    /// What was said of the payload beforehand; the bounds that are told keep to it.
+    pub stated: Option<StatedPayload>,
     /// If the stated bounds are refuted, the set is for this many times what a part of the data needs ([`ConditionalSet`]). At least one.
     pub margin: f64,
 }
@@ -351,21 +357,33 @@ impl IdentificationStudy<'_> {
         }
     }
 
-    /// A bound on the accelerations from the data, rad/s^2. Over few samples, whatever the estimate is smoothed over: a filter must not
-    /// hide what it bounds.
+    /// A guess of a bound on the accelerations from the data, rad/s^2. Over few samples, whatever the estimate is smoothed over: a filter must not
+    /// hide what it bounds. It is no smaller than what two velocities that follow each other prove, so that a guess is not refuted by the data that it is
+    /// made of.
     fn largest_acceleration(&self, logs: &[MeasurementLog]) -> Result<Vec<f64>, StudyError> {
         let half = match self.options.smoothing {
             Smoothing::SavitzkyGolay { half, .. } => half.min(ACCELERATION_HALF),
             Smoothing::Butterworth { .. } => ACCELERATION_HALF,
         };
         let smoothing = Smoothing::SavitzkyGolay { half, degree: 2.min(2 * half) };
-        let mut largest = vec![0.0_f64; self.robot.dof()];
+        let error = 2.0 * self.robot.sensors().velocity_rad_s;
+        let (mut largest, mut shown) = (vec![0.0_f64; self.robot.dof()], vec![0.0_f64; self.robot.dof()]);
         for log in logs {
             for sample in moving(log, smoothing)? {
                 largest.iter_mut().zip(&sample.ddq).for_each(|(l, a)| *l = l.max(a.abs()));
             }
+            for pair in log.segments.iter().flat_map(|segment| log.samples[segment.clone()].windows(2)) {
+                let elapsed = pair[1].t - pair[0].t;
+                let steps = pair[0].dq.iter().zip(&pair[1].dq);
+                let proven = steps.map(|(a, b)| ((b - a).abs() - error) / elapsed);
+                shown.iter_mut().zip(proven).for_each(|(s, a)| *s = s.max(SHOWN * a));
+            }
         }
-        Ok(largest.iter().map(|l| ACCELERATION_MARGIN * l).collect())
+        let bound = |(largest, shown): (&f64, &f64)| match *shown <= LARGEST_MARGIN * largest {
+            true => shown.max(ACCELERATION_MARGIN * largest),
+            false => ACCELERATION_MARGIN * largest,
+        };
+        Ok(largest.iter().zip(&shown).map(bound).collect())
     }
 
     /// How well the recording that is not learned from is predicted: its torques, and the motion that they make.
@@ -443,7 +461,8 @@ impl IdentificationStudy<'_> {
         let set = set.filter(|_| *verdict == Verdict::Consistent);
         let ranges = set.map(|set| set.body(self.robot.end_effector()));
         let bounds = ranges.map(|ranges| [ranges.lower(), ranges.upper()]);
-        FramedPayload::of_last_body(self.robot, self.options.frame.as_deref(), body, bounds).map(Some)
+        let (frame, stated) = (self.options.frame.as_deref(), self.options.stated.as_ref());
+        FramedPayload::of_last_body(self.robot, frame, body, bounds, stated).map(Some)
     }
 
     fn parameter(&self, j: usize, estimate: &[f64], set: Option<&ParameterSet>) -> ParameterFinding {

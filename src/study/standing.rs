@@ -169,6 +169,13 @@ pub struct StandingMotion {
 struct Trial {
     x: Vec<f64>,
     information: DMatrix<f64>,
+    /// What is made small; NaN while there is no judge.
+    value: f64,
+}
+
+/// The trial of the least value.
+fn least(trials: Vec<Trial>) -> Option<Trial> {
+    trials.into_iter().min_by(|a, b| a.value.total_cmp(&b.value))
 }
 
 /// One sample in so much time, s, is what deviations are told for.
@@ -200,7 +207,7 @@ impl StandingTask<'_> {
             tried
         };
         let (trials, refused): (Vec<_>, Vec<_>) = draws.par_iter().map(within).partition(Result::is_ok);
-        let trials: Vec<Trial> = trials.into_iter().flatten().collect();
+        let mut trials: Vec<Trial> = trials.into_iter().flatten().collect();
         if trials.is_empty() {
             let reason = refused.into_iter().find_map(Result::err).unwrap_or("nothing");
             return Err(StandingError::Nothing(format!(
@@ -208,32 +215,42 @@ impl StandingTask<'_> {
             )));
         }
         let judge = Judge::new(trials.iter().map(|trial| &trial.information));
-        let value = |trial: &Trial| self.value(&judge, &trial.information);
-        let logs: f64 = trials.iter().map(|trial| judge.condition([&trial.information]).ln()).sum();
-        let random = (logs / trials.len() as f64).exp();
-        let mut best = trials
-            .iter()
-            .min_by(|a, b| value(a).total_cmp(&value(b)))
-            .cloned()
-            .unwrap_or_else(|| trials[0].clone());
+        let conditions: Vec<f64> =
+            trials.par_iter().map(|trial| judge.condition([&trial.information]).ln()).collect();
+        let random = (conditions.iter().sum::<f64>() / trials.len() as f64).exp();
+        trials.par_iter_mut().for_each(|trial| trial.value = self.value(&judge, &trial.information));
+        let Some(best) = least(trials) else { return Err(StandingError::Nothing("no motion".to_owned())) };
+        let best = self.improved(best, (&support, &ranges, &judge), changes, rng);
+        self.told(support, &ranges, (&judge, random), best)
+    }
+
+    /// The best of `changes` more motions, each a change of the best so far.
+    fn improved(
+        &self,
+        mut best: Trial,
+        (support, ranges, judge): (&Support<'_>, &[f64], &Judge),
+        changes: usize,
+        mut rng: ChaCha8Rng,
+    ) -> Trial {
         let mut step = STEP.0;
         for _ in 0..changes.div_ceil(AT_A_TIME) {
             let change = |rng: &mut ChaCha8Rng| -> Vec<f64> {
                 best.x.iter().map(|x| (x + step * rng.random_range(-1.0..=1.0)).clamp(-1.0, 1.0)).collect()
             };
             let tried: Vec<Vec<f64>> = (0..AT_A_TIME).map(|_| change(&mut rng)).collect();
-            let found: Vec<Trial> =
-                tried.into_par_iter().filter_map(|x| self.trial(&support, &ranges, x).ok()).collect();
-            let better = found
-                .into_iter()
-                .min_by(|a, b| value(a).total_cmp(&value(b)))
-                .filter(|trial| value(trial) < value(&best));
+            let valued = |x| {
+                let mut trial = self.trial(support, ranges, x).ok()?;
+                trial.value = self.value(judge, &trial.information);
+                Some(trial)
+            };
+            let found: Vec<Trial> = tried.into_par_iter().filter_map(valued).collect();
+            let better = least(found).filter(|trial| trial.value < best.value);
             step = (step * if better.is_some() { STEP.1 } else { STEP.2 }).clamp(1e-3, 1.0);
             if let Some(better) = better {
                 best = better;
             }
         }
-        self.told(support, &ranges, (&judge, random), best)
+        best
     }
 
     /// The motion with what it uses of the limits, looked at finely; made smaller until it keeps them.
@@ -379,7 +396,7 @@ impl StandingTask<'_> {
     fn trial(&self, support: &Support<'_>, ranges: &[f64], x: Vec<f64>) -> Result<Trial, &'static str> {
         let sway = self.sway(support, ranges, &x).map_err(|_| "coefficients that make no curve")?;
         let (_, information) = support.clone().look(&sway, self.duration_s, SAMPLES, USED, true)?;
-        Ok(Trial { x, information })
+        Ok(Trial { x, information, value: f64::NAN })
     }
 
     /// What is made small.

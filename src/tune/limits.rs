@@ -1,9 +1,10 @@
 //! What can be proven of an arm as it is: the heaviest unknown payload, or what would have to be better for the one that is asked for.
 //!
 //! A payload is provable here if, with the robot's own gains, the certifier proves the tube of some random plans, tracking errors carry no link too
-//! far, and torque, speed and position limits hold. All else is bisection. More payload, a longer period, less transmission inertia and coarser
-//! velocities make each term of the proof larger, so one side of each bisection is proven and the other is not; what is told is a value of the
-//! proven side, for these plans.
+//! far, and torque, speed and position limits hold. Masses are doubled, then bisected; so is what a payload needs. What is told is a value that was proven, for these plans.
+//!
+//! Who proves a heavier payload proves a lighter one, for its prior holds that of the lighter one. Yet a light prior may fail where a heavier one does not: the law
+//! rests on the middle of what it is told, and a plan that keeps its limits by little with one may break them with another. So all masses are tried, and the heaviest that is proven counts.
 
 use std::path::{Path, PathBuf};
 
@@ -148,11 +149,13 @@ impl Search<'_> {
             Err(reason) => return (0.0, None, Some(reason)),
         };
         let (mut high, mut forbids) = (LIGHTEST_KG, None);
-        // Doubled until it is too heavy, then halved in between.
-        while forbids.is_none() && high <= HEAVIEST_KG {
-            match self.provable(robot, high) {
-                Ok(found) => (low, proven, high) = (high, Some(found), 2.0 * high),
-                Err(reason) => forbids = Some(reason),
+        // Doubled to the end, then halved between the heaviest that is proven and the next.
+        let doublings = (HEAVIEST_KG / LIGHTEST_KG).log2() as i32;
+        for mass in (0..=doublings).map(|k| LIGHTEST_KG * f64::from(k).exp2()) {
+            match self.provable(robot, mass) {
+                Ok(found) => (low, proven, forbids) = (mass, Some(found), None),
+                Err(reason) if forbids.is_none() => (high, forbids) = (mass, Some(reason)),
+                Err(_) => {}
             }
         }
         for _ in 0..if forbids.is_some() && low > 0.0 { HALVINGS } else { 0 } {

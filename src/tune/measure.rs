@@ -69,6 +69,7 @@ pub fn proven(
     let (mut hold, mut within) = (0.0f64, 0);
     for curve in curves {
         let (tube, reports, fits) = one(arm, gains, curve, cells)?;
+        within_tolerance(arm, &tube)?;
         within += usize::from(fits);
         hold = hold.max(tube.hold_power_w / (gains.alpha * gains.v_max));
         for report in &reports {
@@ -87,6 +88,27 @@ pub fn proven(
         within_limits: within,
         plans: curves.len(),
     })
+}
+
+/// Whether the goal's tolerance leaves room for the tracking errors alone ([`Setup::tolerance`]).
+///
+/// # Errors
+/// The joint for which it does not.
+fn within_tolerance(arm: &Setup, tube: &Tube) -> Result<(), Wanting> {
+    let allowed = arm.tolerance.iter().flatten();
+    let share = |(j, allowed): (usize, &f64)| (j, tube.e_radius(j) / allowed, *allowed);
+    let most = allowed.enumerate().map(share).max_by(|a, b| a.1.total_cmp(&b.1));
+    match most.filter(|(_, share, _)| *share > 1.0) {
+        None => Ok(()),
+        Some((j, share, allowed)) => Err(Wanting {
+            term: format!(
+                "the tracking error of joint '{}': {:.2e} rad (m), at most the goal's tolerance of {allowed:e} is allowed",
+                arm.robot.joints[j].name,
+                share * allowed
+            ),
+            excess: share - 1.0,
+        }),
+    }
 }
 
 /// The tube of one plan, the reports that prove it, and whether the limits hold too.

@@ -255,7 +255,10 @@ impl TuningProblem {
         let range = task.held.as_ref().map_or(task.carry.range_rad.clone(), |h| h.excite.range_rad.clone());
         let file = PathBuf::from(&task.robot.name);
         let first = if task.held.is_none() { plans::first(&task) } else { None };
-        let problem = Self::new(file, about, task.robot, set, task.start, range, task.timing.t_f_s);
+        // A path of its own is followed to the end, whatever the tolerance of its goal.
+        let tolerance = task.path.is_none().then_some(task.goal_tolerance_rad);
+        let mut problem = Self::new(file, about, task.robot, set, task.start, range, task.timing.t_f_s);
+        problem.arm.tolerance = tolerance;
         Ok(Self { first, ..problem })
     }
 
@@ -297,6 +300,7 @@ impl TuningProblem {
                 start,
                 range,
                 duration_s,
+                tolerance: None,
                 correlated: false,
             },
         }

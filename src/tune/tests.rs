@@ -296,3 +296,24 @@ fn the_first_motion_of_a_scenario_is_one_of_the_plans() {
     // Where something is held the arm moves in order to learn first.
     assert_eq!(TuningProblem::of_scenario(&path.with_file_name("z1_load.toml")).unwrap().first, None);
 }
+
+/// A goal's tolerance below what a tube leaves is a reason against gains, with the joint and its figures.
+#[test]
+fn gains_leave_room_within_the_goals_tolerance() {
+    let (mut study, options) = (study(), quick());
+    let curves = study.curves(&options).unwrap();
+    let found = |study: &TuningProblem| measure::proven(&study.arm, study.arm.robot.gains(), &curves, CELLS);
+    let (tube, ..) = measure::one(&study.arm, study.arm.robot.gains(), &curves[0], CELLS).unwrap();
+    let radius: Vec<f64> = (0..3).map(|j| tube.e_radius(j)).collect();
+    study.arm.tolerance = Some(radius.iter().map(|r| 1.001 * r).collect());
+    assert!(found(&study).is_ok());
+    study.arm.tolerance = Some(vec![radius[0], 0.9 * radius[1], radius[2]]);
+    let wanting = found(&study).unwrap_err();
+    assert!(wanting.term.contains(&study.arm.robot.joints[1].name), "{}", wanting.term);
+    assert!((wanting.excess - (1.0 / 0.9 - 1.0)).abs() < 1e-12, "{wanting:?}");
+    // A scenario's is taken; a robot alone has none.
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/z1_post.toml");
+    let task = Scenario::load(&path).unwrap().split().0;
+    let stated = TuningProblem::of_scenario(&path).unwrap().arm.tolerance;
+    assert_eq!(stated, task.path.is_none().then_some(task.goal_tolerance_rad));
+}

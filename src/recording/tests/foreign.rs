@@ -100,3 +100,24 @@ fn bags_of_other_formats_say_how_to_convert_them() {
         MeasurementLog::read(folder.path(), &small_robot(), AngleUnit::Radians).unwrap_err().to_string();
     assert!(text.contains("folder"), "{text}");
 }
+
+#[test]
+fn semicolons_and_tabs_part_columns_too() {
+    let text = |mark: &str| {
+        let names = ["t", "q1", "q2", "q3", "dq1", "dq2", "dq3", "tau1", "tau2", "tau3"];
+        let row = |k: usize| {
+            let cells: Vec<String> = (0..10).map(|c| format!("{}", 0.01 * (k + c * k) as f64)).collect();
+            cells.join(mark)
+        };
+        let rows: Vec<String> = (0..20).map(row).collect();
+        format!("{}\n{}\n", names.join(mark), rows.join("\n"))
+    };
+    let plain = read_format(&text(","), LogFormat::default()).unwrap();
+    for mark in [";", "\t"] {
+        let other = read_format(&text(mark), LogFormat::default()).unwrap();
+        assert_eq!(other.samples, plain.samples, "{mark:?}");
+    }
+    // A comma anywhere in the heading is what parts it.
+    let mixed = text(",").replace("tau3", "tau3,a;b");
+    assert!(read_format(&mixed, LogFormat::default()).is_err_and(|e| !e.to_string().contains("no column `t`")));
+}

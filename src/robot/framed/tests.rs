@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::inertia::pseudo::from_center_of_mass;
-use crate::robot::load;
+use crate::robot::{PayloadWords, load};
 
 fn placed(rpy: [f64; 3], at: [f64; 3]) -> Placement {
     let rotation = Rotation3::from_euler_angles(rpy[0], rpy[1], rpy[2]).into_inner();
@@ -78,7 +78,7 @@ fn a_payload_along_the_makers_y_is_shown_there() {
     let empty = robot.joints[robot.end_effector()].inertia;
     let whole: [f64; INERTIAL] = std::array::from_fn(|k| own[k] + empty[k]);
     let narrow = [whole.map(|x| x - 1e-3), whole.map(|x| x + 1e-3)];
-    let shown = FramedPayload::of_last_body(&robot, None, &whole, Some(narrow)).unwrap();
+    let shown = FramedPayload::of_last_body(&robot, None, &whole, Some(narrow), None).unwrap();
     let body = shown.estimate.unwrap();
     assert_eq!(shown.frame, "tool0");
     for (found, expected) in body.com_m.iter().zip([0.0, 0.1, 0.0]) {
@@ -89,9 +89,9 @@ fn a_payload_along_the_makers_y_is_shown_there() {
     let [low, high] = bounds.com_m.unwrap()[1];
     assert!(low <= 0.1 && 0.1 <= high && high - low < 0.01, "{bounds:?}");
     // In another link's frame it is elsewhere; a link of the arm's other end is refused by name.
-    let there = FramedPayload::of_last_body(&robot, Some("wrist_3_link"), &whole, None).unwrap();
+    let there = FramedPayload::of_last_body(&robot, Some("wrist_3_link"), &whole, None, None).unwrap();
     assert!(there.bounds.is_none() && (there.estimate.unwrap().com_m[2] - 0.0996).abs() < 1e-9, "{there:?}");
-    let refused = FramedPayload::of_last_body(&robot, Some("shoulder_link"), &whole, None).unwrap_err();
+    let refused = FramedPayload::of_last_body(&robot, Some("shoulder_link"), &whole, None, None).unwrap_err();
     assert!(refused.to_string().contains("shoulder_link") && refused.to_string().contains("tool0"));
 }
 
@@ -115,4 +115,62 @@ fn what_is_no_body_is_mended_or_left_out() {
     assert_eq!(FramedBounds::of(&high, &low, &Placement::identity()), None);
     assert_eq!(FramedBounds::of(&low, &[-0.5; INERTIAL], &Placement::identity()), None);
     assert_eq!(FramedBounds::of(&[f64::NAN; INERTIAL], &high, &Placement::identity()), None);
+}
+
+proptest! {
+    /// Bodies that fit words, in a hand that is as uncertain as its file says, within any box of the whole: what is told holds them, and no more than the words.
+    #[test]
+    fn what_is_told_keeps_to_what_was_stated(
+        masses in prop::collection::vec((0.01..0.5, prop::array::uniform3(0.0..1.0)), 1..5),
+        hand in prop::array::uniform10(-1.0..1.0), width in prop_oneof![Just(0.0), Just(1e-6), 0.0..0.5],
+        elsewhere in any::<bool>(),
+    ) {
+        let robot = load("ur5e").unwrap();
+        let (size, center) = ([0.1, 0.2, 0.3], [0.02, -0.05, 0.1]);
+        let words = PayloadWords {
+            max_mass_kg: Some(masses.iter().map(|(mass, _)| mass).sum::<f64>() + 0.2),
+            center_m: Some(center),
+            size_m: Some(size),
+            ..PayloadWords::default()
+        };
+        let frames = robot.tool_frames();
+        let (tool, empty) = (frames.get(None).unwrap(), robot.joints[robot.end_effector()].inertia);
+        let place = |u: &[f64; 3]| std::array::from_fn(|k| center[k] + (u[k] - 0.5) * size[k]);
+        let masses: Vec<(f64, [f64; 3])> = masses.iter().map(|(mass, u)| (*mass, place(u))).collect();
+        let own = points(&tool.placement, &masses);
+        let off = |k: usize| hand[k] * robot.uncertainty().of_link(k, empty[k]);
+        let whole: [f64; INERTIAL] = std::array::from_fn(|k| own[k] + empty[k] + off(k));
+        let bounds = [whole.map(|x| x - width - 1e-12), whole.map(|x| x + width + 1e-12)];
+        let stated = words.stated(&frames).unwrap();
+        let frame = frames.get(elsewhere.then_some("wrist_3_link")).unwrap();
+        let told = FramedBounds::of_last_body(&robot, frame, &bounds, Some(&stated)).unwrap();
+        let [low, high] = told.mass_kg;
+        prop_assert!(0.0 <= low && high <= words.max_mass_kg.unwrap() + 1e-12);
+        if elsewhere {
+            let body = FramedBody::of(&own, &frame.placement).unwrap();
+            prop_assert!(told.com_m.is_none_or(|com| (0..3).all(|k| com[k][0] <= body.com_m[k] && body.com_m[k] <= com[k][1])));
+        } else {
+            prop_assert!(inside(&told, &masses), "{told:?} {masses:?}");
+            let com = told.com_m.unwrap();
+            for k in 0..3 {
+                prop_assert!(center[k] - 0.5 * size[k] <= com[k][0] + 1e-12 && com[k][1] <= center[k] + 0.5 * size[k] + 1e-12, "{com:?}");
+            }
+        }
+        // Without the words it may be heavier.
+        let free = FramedBounds::of_last_body(&robot, frame, &bounds, None).unwrap();
+        prop_assert!(free.mass_kg[1] >= high && (0..6).all(|k| free.inertia_kg_m2[k][1] >= told.inertia_kg_m2[k][1]));
+    }
+}
+
+/// What was stated and what was found have no body in common.
+#[test]
+fn what_contradicts_itself_has_no_bounds() {
+    let robot = load("ur5e").unwrap();
+    let frames = robot.tool_frames();
+    let words = PayloadWords { max_mass_kg: Some(1.0), size_m: Some([0.1; 3]), ..PayloadWords::default() };
+    let stated = words.stated(&frames).unwrap();
+    let mut whole = robot.joints[robot.end_effector()].inertia;
+    whole[0] += 2.0;
+    let told = FramedPayload::of_last_body(&robot, None, &whole, Some([whole; 2]), Some(&stated)).unwrap();
+    assert!(told.bounds.is_none() && told.estimate.is_some(), "{told:?}");
 }

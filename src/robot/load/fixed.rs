@@ -63,8 +63,8 @@ pub(super) fn hold(
     refuse_mimics(tree, judge)
 }
 
-/// Holds what moves the fingers of a gripper, of a URDF alone: joints that mimic another or are mimicked, and where several joints are left at the end of one
-/// body, those. Each at the position nearest to zero. What was held is told to the judge.
+/// Holds what moves the fingers of a gripper, of a URDF alone: joints that mimic another or are mimicked and carry nothing else that moves, and where several
+/// joints are left at the end of one body, those. Each at the position nearest to zero. What was held is told to the judge.
 pub(super) fn hold_grippers(tree: &mut Tree, judge: &mut Judge) {
     let moving = |tree: &Tree| -> Vec<usize> {
         (0..tree.joints.len()).filter(|&j| tree.joints[j].kind.is_some()).collect()
@@ -75,6 +75,19 @@ pub(super) fn hold_grippers(tree: &mut Tree, judge: &mut Judge) {
         .into_iter()
         .filter(|&j| tree.joints[j].mimic.is_some() || leaders.contains(&tree.joints[j].name))
         .collect();
+    // A joint that carries others is the arm's, as in a parallelogram.
+    loop {
+        let carries = |j: usize| {
+            let mut further = moving(tree).into_iter().filter(|k| !fingers.contains(k));
+            further.any(|k| std::iter::successors(Some(k), |&k| moving_above(tree, k)).any(|above| above == j))
+        };
+        let before = fingers.len();
+        let kept: Vec<usize> = fingers.iter().copied().filter(|&j| !carries(j)).collect();
+        fingers = kept;
+        if fingers.len() == before {
+            break;
+        }
+    }
     let rest: Vec<usize> = moving(tree).into_iter().filter(|j| !fingers.contains(j)).collect();
     let above = |j: usize| moving_above(tree, j).filter(|above| rest.contains(above));
     let leaves: Vec<usize> =

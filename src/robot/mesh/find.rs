@@ -18,7 +18,8 @@ impl Places {
     /// The file that `reference` means in the URDF.
     ///
     /// `package://NAME/REST` is looked for in every folder of [`Places::folders`], as `NAME/REST`, as `share/NAME/REST`, and as `REST` where the
-    /// folder itself is called NAME. Any other path is relative to the URDF.
+    /// folder itself is called NAME or is named by a person. Where no folder has it, `REST` is looked for beside the URDF and one folder above it: so lie the files of a package
+    /// that was copied under another name. Any other path is relative to the URDF.
     ///
     /// # Errors
     /// Where it was looked for, and how to name the right folder.
@@ -33,14 +34,20 @@ impl Places {
         for folder in &folders {
             let itself = folder.file_name().is_some_and(|name| name == package).then(|| folder.join(inside));
             let within = [folder.join(rest), folder.join("share").join(rest)];
-            if let Some(found) = itself.into_iter().chain(within).find(|path| path.is_file()) {
+            let named = self.named.contains(folder).then(|| folder.join(inside));
+            if let Some(found) = itself.into_iter().chain(within).chain(named).find(|path| path.is_file()) {
                 return Ok(found);
             }
+        }
+        let near = self.absolute();
+        let copied = near.ancestors().take(2).map(|folder| folder.join(inside));
+        if let Some(found) = copied.into_iter().find(|path| path.is_file()) {
+            return Ok(found);
         }
         let tried: Vec<String> = folders.iter().map(|folder| format!("`{}`", folder.display())).collect();
         let tried = tried.join(", ");
         Err(format!(
-            "no such file in the package `{package}`; looked in {tried}; name the folder that holds the package: --package-path, `package_path` in \
+            "no such file in the package `{package}`; looked in {tried}, and for `{inside}` beside the URDF; name the folder that holds the package: --package-path, `package_path` in \
              the robot TOML, or the environment's ROS_PACKAGE_PATH"
         ))
     }
@@ -53,9 +60,14 @@ impl Places {
             .flat_map(|variable| std::env::split_paths(&of(variable)).collect::<Vec<_>>())
             .filter(|folder| !folder.as_os_str().is_empty())
             .collect();
-        let near = std::path::absolute(&self.near).unwrap_or_else(|_| self.near.clone());
+        let near = self.absolute();
         let above = near.ancestors().map(Path::to_path_buf);
         self.named.iter().cloned().chain(environment).chain(above).collect()
+    }
+
+    /// The URDF's folder from the root on, so that it has folders above it.
+    fn absolute(&self) -> PathBuf {
+        std::path::absolute(&self.near).unwrap_or_else(|_| self.near.clone())
     }
 }
 
@@ -89,7 +101,33 @@ mod tests {
         }
         let told = Places { near, named: vec![root.path().join("install")] };
         assert_eq!(told.find("package://hand/b.stl").unwrap(), installed);
+        // Who names the package itself need not call it by its name.
+        let renamed = at("elsewhere/meshes/e.stl");
+        let told = Places { named: vec![root.path().join("elsewhere")], ..told };
+        assert_eq!(told.find("package://hand/meshes/e.stl").unwrap(), renamed);
         assert!(told.find("d.stl").unwrap_err().contains("d.stl` does not exist"));
         assert!(told.find("package://").is_err());
+    }
+
+    #[test]
+    fn a_package_that_was_copied_under_another_name_is_found_beside_the_urdf() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, text).unwrap();
+            path
+        };
+        let reference = "package://arm_description/meshes/a.stl";
+        let far = write("meshes/a.stl", "two folders above");
+        let places = Places { near: root.path().join("mine/urdf"), named: vec![] };
+        assert!(places.find(reference).unwrap_err().contains("`meshes/a.stl` beside the URDF"), "{far:?}");
+        let above = write("mine/meshes/a.stl", "one folder above");
+        assert_eq!(places.find(reference).unwrap(), above);
+        let beside = write("mine/urdf/meshes/a.stl", "beside");
+        assert_eq!(places.find(reference).unwrap(), beside);
+        // The package by its name comes first, wherever it is above.
+        let named = write("arm_description/meshes/a.stl", "by name");
+        assert_eq!(places.find(reference).unwrap(), named);
     }
 }

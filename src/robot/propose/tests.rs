@@ -179,6 +179,30 @@ fn grippers_are_told_from_arms_by_their_joints() {
     assert!(message.contains("2 leaf joints"), "{message}");
 }
 
+/// A joint that others stand on is the arm's, even if one of them follows it: it is not held in silence, and the message has the keys.
+#[test]
+fn a_parallelogram_is_no_gripper() {
+    let scara = crate::robot::fixture::SCARA;
+    let first = load_text(scara).unwrap();
+    let [leader, follower] = [&first.joints[0].name, &first.joints[1].name];
+    let at = scara.find(&format!("<joint name=\"{follower}\"")).unwrap();
+    let end = at + scara[at..].find("</joint>").unwrap();
+    let mimic = format!("<mimic joint=\"{leader}\" multiplier=\"-1\" offset=\"0\"/>");
+    let text = format!("{}{mimic}{}", &scara[..end], &scara[end..]);
+    let message = load_text(&text).unwrap_err().to_string();
+    for words in [follower.as_str(), "mimics", "fixed_at_rad", "independent = true"] {
+        assert!(message.contains(words), "{words}: {message}");
+    }
+}
+
+/// An arm from the text of its URDF.
+fn load_text(text: &str) -> Result<Arm, crate::robot::RobotError> {
+    let folder = tempfile::tempdir().unwrap();
+    let urdf = folder.path().join("arm.urdf");
+    std::fs::write(&urdf, text).unwrap();
+    load(&urdf)
+}
+
 #[test]
 fn arms_of_all_kinds_load_from_their_urdf_alone_and_from_what_is_proposed() {
     let folder = tempfile::tempdir().unwrap();

@@ -27,9 +27,9 @@ pub(super) struct ScenarioFile {
     pub start_rad: Option<Vec<f64>>,
     /// Goal configuration, rad (m), one number a joint; left out where a world file gives it, or `path.file`.
     pub goal_rad: Option<Vec<f64>>,
-    /// The goal is reached when every joint is within this of it, tracking errors included, rad (m); 0.05 if left out.
-    #[serde(default)]
-    pub goal_tolerance_rad: Tolerance,
+    /// The goal is reached when every joint is within this of it, tracking errors included, rad (m); if left out, 0.05 rad of joints that turn and
+    /// 0.005 m of those that slide.
+    pub goal_tolerance_rad: Option<Tolerance>,
     /// Limits and friction instead of the robot's own, by joint name, as in a robot TOML.
     #[serde(default)]
     pub joints: BTreeMap<String, JointSettings>,
@@ -119,12 +119,6 @@ pub(super) enum Tolerance {
     All(f64),
     /// One number a joint.
     Each(Vec<f64>),
-}
-
-impl Default for Tolerance {
-    fn default() -> Self {
-        Self::All(0.05)
-    }
 }
 
 /// An obstacle: exactly one of `size_m`, `generators_m`, `vertices_m` and `mesh`.

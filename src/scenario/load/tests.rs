@@ -334,6 +334,30 @@ fn a_scenario_may_extend_another() {
     assert!(Scenario::load(&path).unwrap_err().to_string().contains("nowhere.toml"));
 }
 
+/// Files that a scenario names are looked for where it lies, whoever extends it.
+#[test]
+fn what_is_extended_finds_its_own_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let (below, above) = (folder.path().join("below"), folder.path().join("above/further"));
+    [&below, &above].into_iter().for_each(|folder| std::fs::create_dir_all(folder).unwrap());
+    let root = env!("CARGO_MANIFEST_DIR");
+    std::fs::write(below.join("arm.toml"), "extends = \"kinova_gen3_2f85\"\nname = \"mine\"\n").unwrap();
+    let block = "v 2 2 2\nv 2.1 2 2\nv 2 2.1 2\nv 2 2 2.1\nf 1 2 3\nf 1 2 4\nf 1 3 4\nf 2 3 4\n";
+    std::fs::write(below.join("block.obj"), block).unwrap();
+    let base = format!(
+        "extends = \"{root}/{SHIPPED}\"\nrobot = \"arm.toml\"\nobstacles = [{{ name = \"block\", mesh = \"block.obj\" }}]\n"
+    );
+    std::fs::write(below.join("base.toml"), base).unwrap();
+    let own = above.join("own.toml");
+    std::fs::write(&own, "extends = \"../../below/base.toml\"\nname = \"own\"\n").unwrap();
+    let task = Scenario::load(&own).unwrap().task().clone();
+    assert_eq!((task.robot.name.as_str(), task.scene.obstacles.len()), ("mine", 1));
+    // What it states itself is beside it; what is not there is named with the place that it was looked for in.
+    std::fs::write(&own, "extends = \"../../below/base.toml\"\nobstacles = [{ name = \"b\", mesh = \"block.obj\" }]").unwrap();
+    let error = Scenario::load(&own).unwrap_err().to_string();
+    assert!(error.contains("obstacles.b.mesh") && error.contains("above/further/block.obj"), "{error}");
+}
+
 #[test]
 fn faults_reach_the_world_alone_and_bad_ones_are_refused_by_field() {
     let heavy = extended("[faults]\npayload_mass_kg = 7.0").unwrap();

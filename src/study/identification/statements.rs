@@ -51,7 +51,9 @@ impl Premises {
     pub fn sentences(&self, robot: &Arm, delay: String) -> Vec<String> {
         let (sensors, u) = (&robot.sensors(), &robot.uncertainty());
         let from = if self.acceleration_from_logs {
-            format!("{ACCELERATION_MARGIN} times the largest in the smoothed data")
+            format!(
+                "a guess: {ACCELERATION_MARGIN} times the largest in the smoothed data, or what velocities show; --acceleration states them"
+            )
         } else {
             "as stated".to_owned()
         };

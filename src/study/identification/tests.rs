@@ -28,6 +28,7 @@ fn options(unknown: Unknown, robot: &Arm) -> StudyOptions {
         torque_abs_nm: vec![0.0; robot.dof()],
         delay: Delay::Automatic,
         frame: None,
+        stated: None,
         margin: 2.0,
     }
 }

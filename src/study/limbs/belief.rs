@@ -5,7 +5,8 @@
 //! the others, or not. So what all recordings but one say is asked to predict that one, for every share of [`SHARES`] and both kinds of outliers. What counts
 //! is the sum over motors of the logarithms of the errors' root mean squares over all recordings: no motor counts more because its torques
 //! are larger. Whatever predicts a motor in a recording worse than the files' links do, with friction learnt for them, is out. So is what may be expected to do
-//! so in a further one: recordings differ, and a motor that gains in one as it loses in another has gained nothing ([`LinkBelief::next_ratio`]). What is told
+//! so in a further one: recordings differ, and a motor that gains in one as it loses in another has gained nothing ([`LinkBelief::next_ratio`]). Nor are links told
+//! by which no motor gains a twentieth: what a few recordings leave to chance, and the friction that its model lacks, is as large as that. What is told
 //! may be a mixture of both, of the first links alone, or the files' links. A recording to validate on has no part in it. Of a single recording, thirds are
 //! left out.
 
@@ -25,6 +26,8 @@ const SHARES: [f64; 7] = [0.003, 0.01, 0.03, 0.1, 0.2, 0.4, 1.0];
 const LEARNT_SHARES: [f64; 6] = [0.0, 0.1, 0.25, 0.5, 0.75, 1.0];
 /// By how much a motor may be predicted worse with learnt links than with those of the files, relative: noise decides the rest.
 const WORSE: f64 = 1e-3;
+/// The least gain, relative, of one motor at least, for which learnt links are told at all.
+const GAIN: f64 = 0.05;
 /// Parts of a single recording.
 const PARTS: usize = 3;
 
@@ -61,9 +64,11 @@ pub struct LinkBelief {
 }
 
 impl LinkBelief {
-    /// Whether no motor is predicted worse than with the links of the files.
-    fn nowhere_worse(&self) -> bool {
-        self.worst_ratio.max(self.next_ratio) <= 1.0 + WORSE
+    /// Whether no motor is predicted worse than with the links of the files, and one clearly better; or these are told.
+    fn worth_telling(&self) -> bool {
+        let mut pairs = self.left_out_rms_nm.iter().zip(&self.left_out_apart_rms_nm);
+        let gains = pairs.any(|(own, apart)| *own <= (1.0 - GAIN) * apart);
+        self.learnt_share == 0.0 || gains && self.worst_ratio.max(self.next_ratio) <= 1.0 + WORSE
     }
 
     /// What counts.
@@ -95,14 +100,14 @@ pub(super) fn choose(
         let others = SHARES.into_iter().filter(|share| *share != first.link_share);
         tried.extend(trial.all(others.map(|share| (share, first.outliers, links)).collect())?);
     }
-    tried.iter().for_each(|x| tracing::debug!(?x, score = x.score(), worse = !x.nowhere_worse(), "left out"));
-    // The share 0 is nowhere worse, so there is one where there are samples.
+    tried.iter().for_each(|x| tracing::debug!(?x, score = x.score(), told = x.worth_telling(), "left out"));
+    // The share 0 may always be told, so there is one where there are samples.
     best(&tried).cloned().ok_or_else(|| RegressionError::NoEstimate("no samples".to_owned()))
 }
 
-/// The best of those that are nowhere worse than the files' links.
+/// The best of those that may be told.
 fn best(tried: &[LinkBelief]) -> Option<&LinkBelief> {
-    tried.iter().filter(|belief| belief.nowhere_worse()).min_by(|a, b| a.score().total_cmp(&b.score()))
+    tried.iter().filter(|belief| belief.worth_telling()).min_by(|a, b| a.score().total_cmp(&b.score()))
 }
 
 /// What beliefs are tried on.
@@ -272,6 +277,23 @@ mod tests {
         // What is clear stays in, however much recordings differ.
         let (worst, next) = told(&[&[-50.0, -10.0], &[-70.0, -9.0], &[-60.0, -11.0]]);
         assert!(worst < 1.0 && next < 1.0, "{worst} {next}");
+        // Nowhere worse, but by so little better that it is not told.
+        let told = |percent: f64| {
+            let own = parts(&[&[percent, 0.0], &[percent, 0.0]]);
+            let apart = &apart[..2];
+            let belief = LinkBelief {
+                link_share: 1.0,
+                outliers: Outliers::Samples,
+                links: 2,
+                learnt_share: 1.0,
+                left_out_rms_nm: rms(&own),
+                left_out_apart_rms_nm: rms(apart),
+                worst_ratio: worst_ratio(&own, apart),
+                next_ratio: next_ratio(&own, apart),
+            };
+            (belief.worth_telling(), LinkBelief { learnt_share: 0.0, ..belief }.worth_telling())
+        };
+        assert_eq!([-4.9, -5.1, 5.1].map(told), [(false, true), (true, true), (false, true)]);
         // Two recordings, and one.
         assert!(next_ratio(&parts(&[&[1.0]]), &apart[..1]) > 1.0099);
         assert!(next_ratio(&parts(&[&[-1.0], &[1.0]]), &parts(&[&[0.0], &[0.0]])) > 1.01);

@@ -258,7 +258,9 @@ impl<'a> Support<'a> {
         tells: bool,
     ) -> Result<(LimitShares, DMatrix<f64>), &'static str> {
         let width = crate::inertia::INERTIAL * self.robot.bodies();
-        let (mut most, mut sum) = (LimitShares::NONE, DMatrix::zeros(width, width));
+        // Rows of all samples, one a column: one product of all takes a tenth of the time of one a sample.
+        let count = if tells { samples * self.reduced.independent().len() } else { 0 };
+        let (mut most, mut all, mut filled) = (LimitShares::NONE, DMatrix::zeros(width, count), 0);
         let mut near = sway.at(self.robot, 0.0).q;
         for k in 0..=samples {
             let state = sway.at(self.robot, k as f64 / samples as f64 * duration_s);
@@ -269,11 +271,12 @@ impl<'a> Support<'a> {
             }
             if tells && k < samples {
                 let rows = self.whitened().ok_or(UNREACHED)?;
-                sum.gemm_tr(1.0, &rows, &rows, 1.0);
+                all.columns_mut(filled, rows.nrows()).copy_from(&rows.transpose());
+                filled += rows.nrows();
             }
             near = carried.q;
         }
-        Ok((most, sum))
+        Ok((most, &all * all.transpose()))
     }
 
     /// Rows of the links' parameters at the last state, by the deviation of their noise.
