@@ -258,7 +258,10 @@ fn place(value: &mut DeValue<'_>, path: &str, folder: &Path) {
     match value {
         DeValue::Array(entries) if step == "*" => entries.iter_mut().for_each(|entry| each(entry.get_mut())),
         DeValue::Table(table) if step == "*" => table.iter_mut().for_each(|(_, entry)| each(entry.get_mut())),
-        DeValue::Table(table) => table.iter_mut().filter(|(key, _)| key.get_ref() == step).for_each(|(_, entry)| each(entry.get_mut())),
+        DeValue::Table(table) => table
+            .iter_mut()
+            .filter(|(key, _)| key.get_ref() == step)
+            .for_each(|(_, entry)| each(entry.get_mut())),
         _ => {}
     }
 }

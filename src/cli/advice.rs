@@ -240,7 +240,10 @@ mod tests {
         for refusal in momentum {
             told(&refusal.to_string(), &["robot limits", "robot tune"]);
         }
-        told("no way to the goal: at the start gravity alone takes up to 122 % of it", &["max_mass_kg", "robot limits"]);
+        told(
+            "no way to the goal: at the start gravity alone takes up to 122 % of it",
+            &["max_mass_kg", "robot limits"],
+        );
         told("no way to the goal: at the goal 'hand' touches obstacle 'post'", &["move the goal"]);
         told(
             "the given path cannot be proven, and was not begun; the arm rests at its start: x",

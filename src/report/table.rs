@@ -23,7 +23,8 @@ pub fn align(rows: &[Vec<String>]) -> String {
         let mut line = String::from(" ");
         for (j, cell) in row.iter().enumerate() {
             let fill = " ".repeat(widths[j] - cell.chars().count());
-            let (left, right) = if j == 0 || widths[j] > PROSE { ("", fill.as_str()) } else { (fill.as_str(), "") };
+            let (left, right) =
+                if j == 0 || widths[j] > PROSE { ("", fill.as_str()) } else { (fill.as_str(), "") };
             line += &format!(" {left}{cell}{right} ");
         }
         text += line.trim_end();

@@ -192,7 +192,8 @@ impl FramedBounds {
         let empty = &robot.joints[robot.end_effector()].inertia;
         let hand = |k: usize| Interval::around(empty[k], robot.uncertainty().of_link(k, empty[k]));
         let alone = |k: usize| Interval::new(lower[k], upper[k]) - hand(k);
-        let [low, high] = stated.map_or([[f64::NEG_INFINITY; INERTIAL], [f64::INFINITY; INERTIAL]], |s| s.bounds);
+        let [low, high] =
+            stated.map_or([[f64::NEG_INFINITY; INERTIAL], [f64::INFINITY; INERTIAL]], |s| s.bounds);
         let lower = std::array::from_fn(|k| alone(k).lower().max(low[k]));
         let upper = std::array::from_fn(|k| alone(k).upper().min(high[k]));
         let found = Self::of(&lower, &upper, &frame.placement)?;

@@ -60,7 +60,8 @@ impl Arm {
         let undeclared = (self.held() == HeldShape::Undeclared).then(|| {
             "the shape of what is held is not declared: nothing is proven about what it touches".to_owned()
         });
-        let bare = (0..self.bodies()).filter(|&body| self.shapes().iter().all(|shape| shape.joint != Some(body)));
+        let bare =
+            (0..self.bodies()).filter(|&body| self.shapes().iter().all(|shape| shape.joint != Some(body)));
         let bare = bare.map(|body| {
             let link = &self.joints[body].link;
             format!("link '{link}' has no collision shape: nothing is proven about what it touches")

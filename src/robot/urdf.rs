@@ -96,7 +96,11 @@ pub(super) fn parse(path: &Path, text: &str, judge: &mut Judge) -> Result<Tree, 
     }
     let robot = urdf_rs::read_from_string(text).map_err(|e| {
         let xacro = text.contains("<xacro:") || text.contains("${");
-        let hint = if xacro { "; it is a xacro, expected the URDF that `xacro FILE > arm.urdf` makes of it" } else { "" };
+        let hint = if xacro {
+            "; it is a xacro, expected the URDF that `xacro FILE > arm.urdf` makes of it"
+        } else {
+            ""
+        };
         parse_error(format!("{e}{hint}"))
     })?;
     let links = robot.links.iter().map(|l| read_link(path, l, judge)).collect::<Result<Vec<_>, _>>()?;

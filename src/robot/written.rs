@@ -51,7 +51,8 @@ impl Model {
 
     /// Frames of links that move with another one, such as a flange: payloads are stated in them. Their bodies are part of the link that they move with.
     fn further_frames(&self, links: &[String]) -> impl Iterator<Item = &NamedFrame> {
-        let new = |frame: &&NamedFrame| frame.joint.is_some() && frame.name != ROOT && !links.contains(&frame.name);
+        let new =
+            |frame: &&NamedFrame| frame.joint.is_some() && frame.name != ROOT && !links.contains(&frame.name);
         self.link_frames.iter().filter(new)
     }
 

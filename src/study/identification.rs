@@ -28,6 +28,8 @@ use crate::robot::{Arm, FramedPayload, StatedPayload};
 const ACCELERATION_MARGIN: f64 = 1.5;
 /// The margin may be larger where steps of the velocities show so much; beyond that velocities err by more than is stated.
 const LARGEST_MARGIN: f64 = 3.0;
+/// Velocities are compared over at most so many samples.
+const STEPS: usize = 32;
 /// What is added to an acceleration that velocities show.
 const SHOWN: f64 = 1.01;
 /// Samples on each side that accelerations are bounded by, at most.
@@ -358,7 +360,7 @@ impl IdentificationStudy<'_> {
     }
 
     /// A guess of a bound on the accelerations from the data, rad/s^2. Over few samples, whatever the estimate is smoothed over: a filter must not
-    /// hide what it bounds. It is no smaller than what two velocities that follow each other prove, so that a guess is not refuted by the data that it is
+    /// hide what it bounds. It is no smaller than what two velocities a few samples apart prove, so that a guess is not refuted by the data that it is
     /// made of.
     fn largest_acceleration(&self, logs: &[MeasurementLog]) -> Result<Vec<f64>, StudyError> {
         let half = match self.options.smoothing {
@@ -372,10 +374,11 @@ impl IdentificationStudy<'_> {
             for sample in moving(log, smoothing)? {
                 largest.iter_mut().zip(&sample.ddq).for_each(|(l, a)| *l = l.max(a.abs()));
             }
-            for pair in log.segments.iter().flat_map(|segment| log.samples[segment.clone()].windows(2)) {
-                let elapsed = pair[1].t - pair[0].t;
-                let steps = pair[0].dq.iter().zip(&pair[1].dq);
-                let proven = steps.map(|(a, b)| ((b - a).abs() - error) / elapsed);
+            let parts = || log.segments.iter().map(|segment| &log.samples[segment.clone()]);
+            for span in (1..=STEPS).flat_map(|steps| parts().flat_map(move |part| part.windows(steps + 1))) {
+                let (first, last) = (&span[0], &span[span.len() - 1]);
+                let steps = first.dq.iter().zip(&last.dq);
+                let proven = steps.map(|(a, b)| ((b - a).abs() - error) / (last.t - first.t));
                 shown.iter_mut().zip(proven).for_each(|(s, a)| *s = s.max(SHOWN * a));
             }
         }

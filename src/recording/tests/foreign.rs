@@ -119,5 +119,7 @@ fn semicolons_and_tabs_part_columns_too() {
     }
     // A comma anywhere in the heading is what parts it.
     let mixed = text(",").replace("tau3", "tau3,a;b");
-    assert!(read_format(&mixed, LogFormat::default()).is_err_and(|e| !e.to_string().contains("no column `t`")));
+    assert!(
+        read_format(&mixed, LogFormat::default()).is_err_and(|e| !e.to_string().contains("no column `t`"))
+    );
 }

@@ -79,7 +79,8 @@ pub(super) fn hold_grippers(tree: &mut Tree, judge: &mut Judge) {
     loop {
         let carries = |j: usize| {
             let mut further = moving(tree).into_iter().filter(|k| !fingers.contains(k));
-            further.any(|k| std::iter::successors(Some(k), |&k| moving_above(tree, k)).any(|above| above == j))
+            further
+                .any(|k| std::iter::successors(Some(k), |&k| moving_above(tree, k)).any(|above| above == j))
         };
         let before = fingers.len();
         let kept: Vec<usize> = fingers.iter().copied().filter(|&j| !carries(j)).collect();

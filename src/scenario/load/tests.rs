@@ -353,7 +353,11 @@ fn what_is_extended_finds_its_own_files() {
     let task = Scenario::load(&own).unwrap().task().clone();
     assert_eq!((task.robot.name.as_str(), task.scene.obstacles.len()), ("mine", 1));
     // What it states itself is beside it; what is not there is named with the place that it was looked for in.
-    std::fs::write(&own, "extends = \"../../below/base.toml\"\nobstacles = [{ name = \"b\", mesh = \"block.obj\" }]").unwrap();
+    std::fs::write(
+        &own,
+        "extends = \"../../below/base.toml\"\nobstacles = [{ name = \"b\", mesh = \"block.obj\" }]",
+    )
+    .unwrap();
     let error = Scenario::load(&own).unwrap_err().to_string();
     assert!(error.contains("obstacles.b.mesh") && error.contains("above/further/block.obj"), "{error}");
 }

@@ -191,3 +191,50 @@ fn settings_that_do_not_fit_are_refused() {
     let far = StudyOptions { delay: Delay::Seconds(3.0), ..good };
     assert!(matches!(run(&prior, &far), Err(StudyError::Log(LogError::TooShort { .. }))));
 }
+
+/// A short pulse that the filter does not see whole: the guess of the accelerations covers it, unless velocities would have to be far off.
+#[test]
+fn a_guess_of_accelerations_is_not_refuted_by_its_own_data() {
+    use crate::identify::motion::{Comparison, RecordedMotion};
+    let robot = arm();
+    let n = robot.dof();
+    let recorded = |pulse: f64| {
+        let (mut q, mut dq) = (vec![0.0; n], vec![0.0; n]);
+        let one = |k: usize| {
+            let ddq = (0.01 * k as f64).sin() + if (500..502).contains(&k) { pulse } else { 0.0 };
+            let sample = Sample { t: 1e-3 * k as f64, q: q.clone(), dq: dq.clone(), tau: vec![0.0; n] };
+            for j in 0..n {
+                q[j] += 1e-3 * dq[j] + 5e-7 * ddq;
+                dq[j] += 1e-3 * ddq;
+            }
+            sample
+        };
+        let samples: Vec<Sample> = (0..1000).map(one).collect();
+        through_a_file(&samples, &robot)
+    };
+    let options = options(Unknown::Friction, &robot);
+    let prior = Unknown::Friction.default_prior(&robot);
+    let refuted = |pulse: f64| {
+        let logs = [recorded(pulse)];
+        let study = IdentificationStudy {
+            robot: &robot,
+            prior: &prior,
+            logs: &logs,
+            validation: None,
+            options: &options,
+        };
+        let acceleration = study.largest_acceleration(&logs).unwrap();
+        let broken = RecordedMotion { robot: &robot, logs: &logs, acceleration: &acceleration }.broken();
+        let of = |broken: &crate::identify::motion::BrokenMotion| {
+            broken.comparison == Comparison::VelocityAgainstAcceleration
+        };
+        (acceleration[0], broken.iter().any(of))
+    };
+    let (plain, _) = refuted(0.0);
+    assert!((plain - ACCELERATION_MARGIN).abs() < 0.05, "{plain}");
+    let (seen, broken) = refuted(2.5);
+    assert!(!broken && seen > 2.0, "{seen}");
+    // Far beyond what the filter sees: then it is the velocities that err.
+    let (far, broken) = refuted(500.0);
+    assert!(broken, "{far}");
+}
