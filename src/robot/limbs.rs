@@ -36,6 +36,22 @@ impl Model {
         roots.iter().map(|&root| held.limb(root, &limb_of)).collect()
     }
 
+    /// This robot without the joints `left_out` (indices) and all that they carry, and without the loops and frames that touch these: what is left of a
+    /// linkage whose loop a model leaves out. A closure's other end hangs free then.
+    pub fn without_joints(&self, left_out: &[usize]) -> Limb {
+        const KEPT: usize = 0;
+        const GONE: usize = 1;
+        let mut part_of: Vec<usize> = Vec::with_capacity(self.joints.len());
+        for (i, joint) in self.joints.iter().enumerate() {
+            let gone = left_out.contains(&i) || joint.parent.is_some_and(|parent| part_of[parent] == GONE);
+            part_of.push(if gone { GONE } else { KEPT });
+        }
+        let mut rest = self.limb(KEPT, &part_of);
+        let names: Vec<&str> = left_out.iter().map(|&i| self.joints[i].name.as_str()).collect();
+        rest.model.name = format!("{} without {}", self.name, names.join(", "));
+        rest
+    }
+
     /// The joints whose limb is `root`, renumbered.
     fn limb(&self, root: usize, limb_of: &[usize]) -> Limb {
         let joints: Vec<usize> = (0..self.joints.len()).filter(|&i| limb_of[i] == root).collect();
@@ -98,5 +114,18 @@ mod tests {
             }
         }
         assert_eq!(load_model("kinova_gen3").unwrap().limbs().len(), 1);
+    }
+
+    #[test]
+    fn without_its_crank_a_leg_is_a_chain() {
+        let leg = load_model("b1_leg").unwrap();
+        let crank = leg.joints.iter().position(|j| j.name == "FL_crank_joint").unwrap();
+        let chain = leg.without_joints(&[crank]);
+        // The rod hangs on the crank, and the loop on the rod.
+        let names: Vec<_> = chain.model.joints.iter().map(|j| j.name.as_str()).collect();
+        assert_eq!(names, ["FL_hip_joint", "FL_thigh_joint", "FL_calf_joint"]);
+        assert_eq!((chain.joints.as_slice(), chain.model.loops.len()), (&[0, 1, 2][..], 0));
+        assert!(chain.model.named_frames.iter().all(|f| f.name != "rod_end"));
+        assert_eq!(leg.without_joints(&[]).model.loops.len(), 1);
     }
 }
