@@ -107,6 +107,11 @@ fn there_is_a_set_within_enough(encoders: f64, joints: &[Value]) {
     let more =
         ["--torque-abs", &bounds.join(","), "--position-error", &position, "--velocity-error", &velocity];
     let (code, said, summary) = identify(&more);
+    // Joints 1, 5 and 6 feel more there than even that; the times are told.
+    assert!(code == Some(4) && said.contains("torque from outside"), "{said}");
+    let refused = summary["conditional"]["refused"].as_str().unwrap();
+    let times = refused.split("--without ").nth(1).unwrap().split('`').next().unwrap();
+    let (code, said, summary) = identify(&[&more[..], &["--without", times]].concat());
     assert_eq!(code, Some(0), "{said}");
     for p in summary["parameters"].as_array().unwrap() {
         let [lower, upper] = [0, 1].map(|k| p["set"][k].as_f64().unwrap());

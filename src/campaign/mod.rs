@@ -6,6 +6,7 @@
 //! - `estimation` ([`estimation`]): problems from random starts, stated in several ways; a measurement.
 //! - `estimation_noise` ([`estimation::noise`]): estimates under noise against regressions; a measurement.
 //! - `estimation_deviations` ([`estimation::deviations`]): errors of estimates are as large as their deviations say.
+//! - `localisation` ([`localisation`]): the base's place by the smoother and by contact-aided filters; a measurement.
 //! - `mechanism` ([`mechanism`]): settings, noise and models of friction of estimates of mechanisms in maximal coordinates.
 //! - `limbs` ([`limbs`]): closed chains that are simulated and identified: torques, predictions and tracking against the robot's files.
 //! - `excitation` ([`excitation`]): what the designs of exciting motion give; a measurement.
@@ -30,6 +31,7 @@ mod experiment;
 pub mod identification;
 pub mod journal;
 pub mod limbs;
+pub mod localisation;
 pub mod mechanism;
 pub mod methods;
 pub mod regressors;
@@ -148,6 +150,7 @@ pub fn load(path: &Path) -> Result<Box<dyn Campaign>, CampaignError> {
             Ok(Box::new(identification::IdentificationCampaign::new(path, file.parse(&HEADER)?)?))
         }
         "limbs" => Ok(Box::new(limbs::LimbsCampaign::new(path, file.parse(&HEADER)?)?)),
+        "localisation" => Ok(Box::new(localisation::LocalisationCampaign::new(path, file.parse(&HEADER)?)?)),
         "mechanism" => Ok(Box::new(mechanism::MechanismCampaign::new(path, file.parse(&HEADER)?)?)),
         "runs" => Ok(Box::new(runs::Runs::new(path, file.parse(&HEADER)?)?)),
         "methods" => Ok(Box::new(methods::Methods::new(path, file.parse(&HEADER)?)?)),
@@ -157,7 +160,7 @@ pub fn load(path: &Path) -> Result<Box<dyn Campaign>, CampaignError> {
         other => {
             let reason = format!(
                 "is `{other}`, expected `soundness`, `identification`, `estimation`, `estimation_noise`, `estimation_deviations`, \
-                 `excitation`, `limbs`, `mechanism`, `regressors`, `runs`, `methods`, `transmission` or `widths`"
+                 `excitation`, `limbs`, `localisation`, `mechanism`, `regressors`, `runs`, `methods`, `transmission` or `widths`"
             );
             Err(CampaignError::field(path, "kind", reason))
         }

@@ -199,6 +199,8 @@ pub fn record(
         let mut q = vec![0.0; robot.nq()];
         integrate(robot, &body.q, &slip, &mut q);
         let dq: Vec<f64> = body.v.iter().map(|x| x + plan.noise.dq * normal(&mut draw)).collect();
+        // As the encoders, before an impact; accelerations are told later, by the interval.
+        let mut told: Vec<Vec<f64>> = plan.sensors.iter().map(|(s, _)| body.tell(s, &rest)).collect();
         if let Some((_, active)) = phase {
             law.enter(active);
             body.enter(active)?;
@@ -207,7 +209,6 @@ pub fn record(
         law.torque(t, (&q, &dq), (&body.q, &body.v), &mut tau)?;
         let mut applied: Vec<f64> = tau.iter().map(|x| x + plan.noise.tau * normal(&mut draw)).collect();
         quiet.iter().for_each(|&j| applied[j] = tau[j]);
-        let mut told: Vec<Vec<f64>> = plan.sensors.iter().map(|(s, _)| body.tell(s, &rest)).collect();
         let mut work = body.move_on(plan, &applied, &mut told)?;
         body.stands(&plan.footing).map_err(|reason| format!("{reason} at {t:.3} s"))?;
         for (told, (sensor, noise)) in told.iter_mut().zip(&plan.sensors) {

@@ -100,6 +100,7 @@ const PLANS: [Plan; 9] = [
             ("campaign::limbs", "LimbsFile", "kind = limbs"),
             ("campaign::mechanism", "MechanismCampaignFile", "kind = mechanism"),
             ("campaign::estimation::deviations", "DeviationsFile", "kind = estimation_deviations"),
+            ("campaign::localisation", "LocalisationFile", "kind = localisation"),
             ("campaign::transmission", "TransmissionFile", "kind = transmission"),
         ],
     },

@@ -201,7 +201,7 @@ fn a_guess_of_accelerations_is_not_refuted_by_its_own_data() {
     let recorded = |pulse: f64| {
         let (mut q, mut dq) = (vec![0.0; n], vec![0.0; n]);
         let one = |k: usize| {
-            let ddq = (0.01 * k as f64).sin() + if (500..502).contains(&k) { pulse } else { 0.0 };
+            let ddq = (0.01 * k as f64).sin() + if (157..159).contains(&k) { pulse } else { 0.0 };
             let sample = Sample { t: 1e-3 * k as f64, q: q.clone(), dq: dq.clone(), tau: vec![0.0; n] };
             for j in 0..n {
                 q[j] += 1e-3 * dq[j] + 5e-7 * ddq;
