@@ -106,12 +106,18 @@ fn there_is_a_set_within_enough(encoders: f64, joints: &[Value]) {
     let [position, velocity] = [5e-6, 5e-5].map(|bound: f64| (1.001 * encoders * bound).to_string());
     let more =
         ["--torque-abs", &bounds.join(","), "--position-error", &position, "--velocity-error", &velocity];
-    let (code, said, summary) = identify(&more);
-    // Joints 1, 5 and 6 feel more there than even that; the times are told.
+    let (mut code, mut said, mut summary) = identify(&more);
+    // Joints 1, 2, 5 and 6 feel more at some times than even that: the times are told, and once they are left out there is a set.
     assert!(code == Some(4) && said.contains("torque from outside"), "{said}");
-    let refused = summary["conditional"]["refused"].as_str().unwrap();
-    let times = refused.split("--without ").nth(1).unwrap().split('`').next().unwrap();
-    let (code, said, summary) = identify(&[&more[..], &["--without", times]].concat());
+    let mut without: Vec<String> = vec![];
+    for _ in 0..3 {
+        let refused = summary["conditional"]["refused"].as_str().unwrap();
+        without.push(refused.split("--without ").nth(1).unwrap().split('`').next().unwrap().to_owned());
+        (code, said, summary) = identify(&[&more[..], &["--without", &without.join(",")]].concat());
+        if code == Some(0) {
+            break;
+        }
+    }
     assert_eq!(code, Some(0), "{said}");
     for p in summary["parameters"].as_array().unwrap() {
         let [lower, upper] = [0, 1].map(|k| p["set"][k].as_f64().unwrap());
