@@ -47,8 +47,8 @@ pub(crate) fn of(
     let body = set.body(arm.end_effector());
     let (bounds, middle) =
         ([body.lower(), body.upper()], std::array::from_fn(|k| 0.5 * (body.lower()[k] + body.upper()[k])));
-    let found =
-        FramedPayload::of_last_body(arm, frame, nominal.unwrap_or(&middle), Some(bounds)).map_err(input)?;
+    let found = FramedPayload::of_last_body(arm, frame, nominal.unwrap_or(&middle), Some(bounds), None)
+        .map_err(input)?;
     let bounds = found.bounds.ok_or_else(|| {
         let words = "payload: no body fits the set, less what the empty hand may be";
         fault(SureliftStatus::Broken, words)

@@ -225,7 +225,7 @@ fn the_payload_is_the_same(
 ) {
     let body = expected.set.body(arm.end_effector());
     let framed =
-        FramedPayload::of_last_body(arm, None, &expected.nominal, Some([body.lower(), body.upper()]))
+        FramedPayload::of_last_body(arm, None, &expected.nominal, Some([body.lower(), body.upper()]), None)
             .unwrap();
     let (framed, estimate) = (framed.bounds.unwrap(), framed.estimate.unwrap());
     let payload = |out: *mut SureliftPayload, frame| {

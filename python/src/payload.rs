@@ -38,7 +38,7 @@ pub fn of(
     let middle = std::array::from_fn(|k| 0.5 * (lower[k] + upper[k]));
     let whole = nominal.unwrap_or(&middle);
     let found =
-        FramedPayload::of_last_body(arm, frame, whole, Some([lower, upper])).map_err(errors::input)?;
+        FramedPayload::of_last_body(arm, frame, whole, Some([lower, upper]), None).map_err(errors::input)?;
     let Some(proven) = found.bounds else {
         return Err(errors::broken("payload: no body fits the set, less what the empty hand may be"));
     };

@@ -93,6 +93,7 @@ pub fn identify(
         },
         delay: Delay::Automatic,
         frame: stated.frame.clone(),
+        stated: stated.stated.clone(),
         margin: MARGIN,
     };
     let unit = if degrees { AngleUnit::Degrees } else { AngleUnit::Radians };

@@ -103,9 +103,10 @@ fn head(summary: &Summary) -> String {
         .map_or(String::new(), |reason| format!("<p class=\"reason {mood}\">{}</p>", escape(reason)));
     let reason = reason + &findings(summary) + &trusted(summary);
     let certified = summary.plans.iter().filter(|plan| plan.certified).count();
-    let mass = summary.payload.as_ref().map(|payload| {
-        let interval = format!("{} – {} kg", below(payload.known.lower[0]), above(payload.known.upper[0]));
-        ("Mass at the last link", interval)
+    let bounds = summary.payload_alone.as_ref().and_then(|alone| alone.bounds.as_ref());
+    let mass = bounds.map(|bounds| {
+        let [low, high] = bounds.mass_kg;
+        ("Mass of the payload", format!("{} – {} kg", below(low), above(high)))
     });
     let others = [
         ("Plans certified", format!("{certified} of {}", summary.plans.len())),

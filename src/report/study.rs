@@ -14,6 +14,7 @@ use super::table::align;
 use super::validation;
 use super::write::{SET_PROOF, check_files, write_named};
 use crate::identify::Unknown;
+use crate::inertia::PARAMETER_NAMES;
 use crate::study::external::ExternalTorque;
 use crate::study::identification::{
     Assumption, BrokenAssumption, Findings, MethodFinding, Moment, ParameterFinding, Prediction, Verdict,
@@ -91,7 +92,16 @@ pub fn closing(findings: &Findings) -> String {
         .as_ref()
         .map(|v| validation::text(v) + &beside(findings) + "\n")
         .unwrap_or_default();
-    let parameters = align(&with_heading(PARAMETER_HEADING, parameter_rows(findings).split_off(1), shorten));
+    // What is held is told in the frame of a link; the whole last body, in its joint's frame, is for the files.
+    let mut parameters = parameter_rows(findings).split_off(1);
+    if findings.payload_alone.is_some() {
+        let inertial = |name: &str| PARAMETER_NAMES.iter().any(|own| name.ends_with(&format!(" {own}")));
+        parameters.retain(|row| !inertial(&row[0]));
+    }
+    let parameters = match parameters.is_empty() {
+        true => String::new(),
+        false => align(&with_heading(PARAMETER_HEADING, parameters, shorten)) + "\n",
+    };
     let held = findings.payload_alone.as_ref().map_or(String::new(), |alone| {
         let notes: String = payload::notes(alone).iter().map(|note| format!("  {note}\n")).collect();
         align(&payload::rows(alone)) + &notes + "\n"
@@ -102,7 +112,7 @@ pub fn closing(findings: &Findings) -> String {
         findings.choice.as_ref().map(|choice| format!("  {}\n", choice.sentence())).unwrap_or_default();
     let by_method = by_method + &methods::notes(findings) + &chosen;
     format!(
-        "{rule}\n  {} · {} window(s) · {}\n{rule}\n{joints}\n{predicted}{parameters}\n{held}{by_method}{rule}\n{}  {}\n  {}\n  {}\n",
+        "{rule}\n  {} · {} window(s) · {}\n{rule}\n{joints}\n{predicted}{parameters}{held}{by_method}{rule}\n{}  {}\n  {}\n  {}\n",
         findings.robot,
         findings.windows,
         verdict(findings),

@@ -183,6 +183,9 @@ impl FramedBounds {
     /// The payload is the last body less the hand, and lies in the box that was stated; so it lies in what both have in common, and its centre of mass in what the
     /// stated box of centres has in common with that of [`FramedBounds::of`]. Where the mass may be 0, the stated box alone is left: it is where the centre of what
     /// there is lies. A box in another frame is not turned: the ten stated intervals hold what it says.
+    ///
+    /// What lies in [l, u] along an axis has there a second moment about its mean of at most m (u - l)^2 / 4 (Popoviciu), so that with s the sides of the stated box
+    /// I_xx <= m (s_y^2 + s_z^2) / 4 about the centre of mass, and |I_xy| <= m s_x s_y / 4 (Cauchy and Schwarz).
     pub fn of_last_body(
         robot: &Arm,
         frame: &NamedFrame,
@@ -202,7 +205,19 @@ impl FramedBounds {
             let [low, high] = found.com_m.map_or([f64::NEG_INFINITY, f64::INFINITY], |com| com[k]);
             [low.max(stated.com_m[k][0]), high.min(stated.com_m[k][1])]
         });
-        com.iter().all(|[low, high]| low <= high).then_some(Self { com_m: Some(com), ..found })
+        let mut told = Self { com_m: Some(com), ..found };
+        let (mass, side) = (Interval::constant(found.mass_kg[1]), stated.size_m.map(Interval::constant));
+        for (own, (i, j)) in told.inertia_kg_m2.iter_mut().zip(SIX) {
+            let square = if i == j {
+                (0..3).filter(|&k| k != i).fold(Interval::constant(0.0), |sum, k| sum + side[k].sqr())
+            } else {
+                side[i] * side[j]
+            };
+            let most = (mass * square * Interval::constant(0.25)).upper();
+            *own = [own[0].max(if i == j { 0.0 } else { -most }), own[1].min(most)];
+        }
+        let ranges = com.iter().chain(&told.inertia_kg_m2);
+        ranges.into_iter().all(|[low, high]| low <= high).then_some(told)
     }
 }
 

@@ -16,6 +16,7 @@ use super::error::RobotError;
 use super::load::{self, Parts};
 use super::mend::Mended;
 use super::model::{JointKind, Placement};
+use super::urdf::Tree;
 use super::validate::Judge;
 
 /// Guess of a transmission inertia: this many kg m^2 for each N m of the joint's torque limit. Arms whose figures are public have 0.003 (Z1) to 0.05
@@ -25,6 +26,13 @@ const ARMATURE: f64 = 0.01;
 const COULOMB: f64 = 0.01;
 /// Guess of viscous friction at the joint's speed limit, as a share of the torque limit.
 const VISCOUS: f64 = 0.03;
+/// Guess of a torque limit: so many times what the joint carries.
+const HOLDS: f64 = 3.0;
+/// Weight of a kilogram, N.
+const GRAVITY: f64 = 9.81;
+/// Guesses of limits of speed.
+const TURN_RAD_S: f64 = 1.0;
+const SLIDE_M_S: f64 = 0.2;
 /// Random configurations in which capsules are looked at.
 const SAMPLES: usize = 500;
 /// Pairs that overlap in as large a share of them are proposed to be ignored even if they do not overlap at rest.
@@ -54,19 +62,70 @@ pub struct ProposedFile {
 pub fn propose(path: &Path, home: &Path, package_path: &[PathBuf]) -> Result<ProposedFile, RobotError> {
     let path = load::find(path, Path::new("."))?;
     let mut judge = Judge::strict().of_shapes_in(package_path);
-    let parts = load::read(&path, &mut judge)?;
+    let mut parts = load::read(&path, &mut judge)?;
+    let missing = missing_limits(&mut parts.tree);
     let held = held(&parts);
     let frames = link_frames(&parts);
     let arm = load::assemble(&path, parts, None, &mut judge)?.arm(&path)?;
     let ignored = ignorable(&arm);
     let mut text = heading(&arm, &path, home, package_path);
     text += &defaults(&arm);
-    text += &joints(&arm, &held);
+    text += &joints(&arm, &held, &missing);
     text += &links(&judge.mended);
     text += &pairs(&arm, &ignored);
     text += &capsules(&arm, &frames);
     let held = held.into_iter().map(|(name, ..)| name).collect();
     Ok(ProposedFile { text, arm, ignored: ignored.len(), held })
+}
+
+/// A limit that the URDF does not state, and a guess in its place.
+struct MissingLimit {
+    joint: String,
+    key: &'static str,
+    value: f64,
+}
+
+/// Puts guesses in the place of limits of speed and torque that are 0 or missing. A torque holds what the joint carries, however it is turned, a few times over.
+fn missing_limits(tree: &mut Tree) -> Vec<MissingLimit> {
+    let mut found = vec![];
+    for j in 0..tree.joints.len() {
+        let Some(kind) = tree.joints[j].kind else { continue };
+        let slides = !kind.is_rotation();
+        let stated = |x: f64| x.is_finite() && x > 0.0;
+        let joint = tree.joints[j].name.clone();
+        if !stated(tree.joints[j].velocity) {
+            let (key, value) =
+                if slides { ("velocity_m_s", SLIDE_M_S) } else { ("velocity_rad_s", TURN_RAD_S) };
+            tree.joints[j].velocity = value;
+            found.push(MissingLimit { joint: joint.clone(), key, value });
+        }
+        if !stated(tree.joints[j].effort) {
+            let [weight, lever] = carried(tree, j);
+            let (key, least) = if slides { ("force_n", weight) } else { ("torque_nm", lever) };
+            let value = two_digits((HOLDS * least).max(1.0));
+            tree.joints[j].effort = value;
+            found.push(MissingLimit { joint, key, value });
+        }
+    }
+    found
+}
+
+/// Weight of all that joint `j` carries, N, and the most that it may weigh about it, N m: with everything stretched out.
+fn carried(tree: &Tree, j: usize) -> [f64; 2] {
+    let (mut sum, mut next) = ([0.0; 2], vec![(tree.joints[j].child, 0.0)]);
+    while let Some((link, reach)) = next.pop() {
+        let own = &tree.links[link];
+        let weight = GRAVITY * own.mass.max(0.0);
+        sum = [sum[0] + weight, sum[1] + weight * (reach + own.com.norm())];
+        for below in tree.joints.iter().filter(|joint| joint.parent == link) {
+            let slide = match below.kind {
+                Some(JointKind::Prismatic) => below.position.0.abs().max(below.position.1.abs()),
+                _ => 0.0,
+            };
+            next.push((below.child, reach + below.origin.translation.norm() + slide));
+        }
+    }
+    sum
 }
 
 /// Joints that were held, those that follow one of them left out: name, kind and position.
@@ -148,7 +207,7 @@ fn defaults(arm: &Arm) -> String {
 }
 
 /// Friction and transmission inertia of each joint, and the joints that are held.
-fn joints(arm: &Arm, held: &[(String, JointKind, f64)]) -> String {
+fn joints(arm: &Arm, held: &[(String, JointKind, f64)], missing: &[MissingLimit]) -> String {
     let mut text = String::from(
         "\n# Guess of what nobody states: friction from the torque limits, transmission inertia (rotor inertia times the square of the reduction) 0.01 kg m^2\n\
          # for each N m of the torque limit. Position, speed and torque limits are the URDF's; `position_rad`, `velocity_rad_s` and `torque_nm` here\n\
@@ -157,6 +216,9 @@ fn joints(arm: &Arm, held: &[(String, JointKind, f64)]) -> String {
     for joint in &arm.joints {
         let (torque, speed, stated) = (joint.limits.torque, joint.limits.velocity, &joint.friction);
         let _ = write!(text, "\n[joints.{}]\n", quoted(&joint.name));
+        for MissingLimit { key, value, .. } in missing.iter().filter(|limit| limit.joint == joint.name) {
+            let _ = writeln!(text, "{key} = {value:?}  # guess: the URDF states none");
+        }
         let rows = [
             ("coulomb", stated.coulomb, COULOMB * torque),
             ("viscous", stated.viscous, VISCOUS * torque / speed),

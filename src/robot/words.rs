@@ -95,6 +95,8 @@ pub struct StatedPayload {
     pub frame: String,
     /// A box that holds its centre of mass, along the axes of that frame, m; lower bound first.
     pub com_m: [[f64; 2]; 3],
+    /// Side lengths of a box that holds all of it, along the same axes, m.
+    pub size_m: [f64; 3],
 }
 
 /// The links that move with the hand, and their frames in that of the hand's joint: what payloads are stated in.
@@ -187,8 +189,10 @@ impl PayloadWords {
     pub fn stated(&self, frames: &ToolFrames) -> Result<StatedPayload, PriorFault> {
         let frame = frames.get(self.frame.as_deref())?.name.clone();
         let DescribedPayload { lower, upper, .. } = self.set(frames)?;
-        let com_m = self.checked()?.com.map(|axis| [axis.lower(), axis.upper()]);
-        Ok(StatedPayload { bounds: [lower, upper], frame, com_m })
+        let Checked { com, region, .. } = self.checked()?;
+        let com_m = com.map(|axis| [axis.lower(), axis.upper()]);
+        let size_m = region.map(|side| (side.upper() - side.lower()).next_up());
+        Ok(StatedPayload { bounds: [lower, upper], frame, com_m, size_m })
     }
 
     /// The same for the whole last body: with what holds it, as uncertain as the robot's file says.

@@ -97,14 +97,9 @@ fn close(record: Record, task: &Task, options: &RunOptions, audit: Audit) -> Run
     let misplaced = misplaced(task, &audit, (&away, &record.goal));
     let (outcome, reason) = judged(record.outcome, record.reason, &audit, misplaced);
     let finite = |x: f64| x.is_finite().then_some(x);
-    let (payload, payload_alone) = payloads(task, record.identification.last(), &audit).unzip();
-    let mut payload_alone = payload_alone.flatten();
-    if !record.broken.is_empty()
-        && let Some(alone) = &mut payload_alone
-    {
-        // What the bounds rest on is proven to be false.
-        alone.bounds = None;
-    }
+    let (payload, payload_alone) =
+        payloads(task, record.identification.last(), &audit, record.broken.is_empty()).unzip();
+    let payload_alone = payload_alone.flatten();
     let replay = replay::of(task, &audit.states, &record.plans);
     let summary = Summary {
         schema: summary::SCHEMA,
@@ -195,11 +190,13 @@ fn misplaced(task: &Task, audit: &Audit, (away, goal): (&[f64], &[f64])) -> Opti
     Some(format!("joint '{name}' is {:.4} rad from the goal, tolerance {tolerance} rad", away[j]))
 }
 
-/// The whole last body, and the payload alone in the frame that the prior names. `None` where nothing is held.
+/// The whole last body, and the payload alone in the frame that the prior names: with bounds as long as nothing that they rest on is proven to be false
+/// (`unbroken`). `None` where nothing is held.
 fn payloads(
     task: &Task,
     last: Option<&Identification>,
     audit: &Audit,
+    unbroken: bool,
 ) -> Option<(Payload, Option<FramedPayload>)> {
     let (truth, prior) = (audit.payload?, &task.held.as_ref()?.prior);
     let guess = prior.guess()?;
@@ -212,6 +209,7 @@ fn payloads(
     };
     let ten = |x: &[f64]| -> Option<[f64; INERTIAL]> { x.try_into().ok() };
     let bounds = ten(&known.lower).zip(ten(&known.upper)).map(|(lower, upper)| [lower, upper]);
+    let bounds = bounds.filter(|_| unbroken);
     let robot = &task.robot;
     let (frame, stated) = (prior.frame.as_deref(), prior.stated.as_ref());
     let alone = FramedPayload::of_last_body(robot, frame, &ten(&known.nominal)?, bounds, stated);

@@ -38,6 +38,7 @@ fn dumbbell() -> Setup {
         start: task.start,
         range,
         duration_s: 3.0,
+        tolerance: None,
         correlated: false,
     }
 }
@@ -53,7 +54,17 @@ fn gantry() -> Setup {
     let (center, size) = (Vector3::new(0.0, 0.9, 0.0), Vector3::new(2.0, 0.1, 1.0));
     let scene = Scene { obstacles: vec![Zonotope3::cuboid("wall", center, size, &Matrix3::identity())] };
     let (start, range) = (vec![0.1, -0.4, 0.3, 0.7, 0.2], vec![0.3, 0.8, 0.8, 0.8, 0.2]);
-    Setup { label: robot.name.clone(), robot, set, scene, start, range, duration_s: 3.0, correlated: false }
+    Setup {
+        label: robot.name.clone(),
+        robot,
+        set,
+        scene,
+        start,
+        range,
+        duration_s: 3.0,
+        tolerance: None,
+        correlated: false,
+    }
 }
 
 fn case(arm: &Setup, rng: &mut ChaCha8Rng) -> Case {

@@ -9,18 +9,19 @@ pub(super) fn knowledge(summary: &Summary, charts: &Charts) -> Result<String, Re
     let Some(payload) = &summary.payload else { return Ok(String::new()) };
     let updates = &summary.identification;
     let mut html = format!(
-        "<h2>What the robot knows</h2><p>Every interval is proven to hold the truth, as long as the assumptions hold.</p>{}{}\
-         <p>The loop itself learns the last link with all that it holds, about and in the frame of its joint. Bars: the final interval \
-         within the first one; the mark is the truth.</p>{}",
+        "<h2>What the robot knows</h2><p>Every interval is proven to hold the truth, as long as the assumptions hold.</p>{}{}",
         summary.payload_alone.as_ref().map(payload::table).unwrap_or_default(),
         drawing(summary),
-        payload_table("Last link with gripper and payload, in its joint's frame", payload, updates.first())
     );
+    html += "<details><summary>What the loop itself learns: the last link with all that it holds, in its joint's frame</summary>";
+    html += "<p>Bars: the final interval within the first one; the mark is the truth.</p>";
+    html +=
+        &payload_table("Last link with gripper and payload, in its joint's frame", payload, updates.first());
     if let Some(found) = &summary.most_probable {
         html += &most_probable_table(found, payload);
     }
     if updates.is_empty() {
-        return Ok(html + "<p>The set was never updated.</p>");
+        return Ok(html + "</details><p>The set was never updated.</p>");
     }
     html += "<div class=\"grid\">";
     let column =
@@ -55,7 +56,7 @@ pub(super) fn knowledge(summary: &Summary, charts: &Charts) -> Result<String, Re
     for i in 1..PARAMETER_NAMES.len() {
         html += &interval_over_time(payload, updates, charts, i)?;
     }
-    Ok(html + "</div>" + &update_table(updates))
+    Ok(html + "</div>" + &update_table(updates) + "</details>")
 }
 
 /// The payload as an ellipsoid, or the last body where no payload can be told from it.

@@ -174,3 +174,28 @@ fn what_contradicts_itself_has_no_bounds() {
     let told = FramedPayload::of_last_body(&robot, None, &whole, Some([whole; 2]), Some(&stated)).unwrap();
     assert!(told.bounds.is_none() && told.estimate.is_some(), "{told:?}");
 }
+
+/// Half of the mass in each of two opposite corners: what the box allows is reached, so that no smaller bound would hold.
+#[test]
+fn the_bounds_of_a_box_are_reached() {
+    let robot = load("ur5e").unwrap();
+    let (frames, size) = (robot.tool_frames(), [0.1, 0.2, 0.3]);
+    let (tool, empty) = (frames.get(None).unwrap(), robot.joints[robot.end_effector()].inertia);
+    let words = PayloadWords { max_mass_kg: Some(2.0), size_m: Some(size), ..PayloadWords::default() };
+    let stated = words.stated(&frames).unwrap();
+    let corners = [(1.0, size.map(|s| 0.5 * s)), (1.0, size.map(|s| -0.5 * s))];
+    let own = points(&tool.placement, &corners);
+    // Nothing but the words is known.
+    let bounds = [[-10.0; INERTIAL], [10.0; INERTIAL]];
+    let told = FramedBounds::of_last_body(&robot, tool, &bounds, Some(&stated)).unwrap();
+    assert!(inside(&told, &corners), "{told:?}");
+    let (_, _, six) = figures(&corners);
+    for (k, (i, j)) in SIX.into_iter().enumerate() {
+        let [low, high] = told.inertia_kg_m2[k];
+        let reached = if i == j { six[k] > 0.999_999 * high } else { six[k] < 0.999_999 * low };
+        assert!(reached, "{k}: {} in {low} to {high}", six[k]);
+    }
+    // Data that ask for more contradict the words.
+    let heavy: [f64; INERTIAL] = std::array::from_fn(|k| empty[k] + own[k] + if k > 3 { 0.2 } else { 0.0 });
+    assert_eq!(FramedBounds::of_last_body(&robot, tool, &[heavy; 2], Some(&stated)), None);
+}

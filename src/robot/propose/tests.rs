@@ -179,6 +179,34 @@ fn grippers_are_told_from_arms_by_their_joints() {
     assert!(message.contains("2 leaf joints"), "{message}");
 }
 
+/// What a URDF leaves at zero is guessed and marked: the arm can hold itself, and nothing that is stated is touched.
+#[test]
+fn missing_limits_are_guessed_and_marked() {
+    let stated = crate::robot::fixture::SCARA;
+    let text = stated.replace("effort=\"60\" velocity=\"4\"", "effort=\"0\" velocity=\"0\"");
+    assert_ne!(text, stated);
+    assert!(load_text(&text).unwrap_err().to_string().contains("velocity limit 0"));
+    let folder = tempfile::tempdir().unwrap();
+    let urdf = folder.path().join("arm.urdf");
+    std::fs::write(&urdf, &text).unwrap();
+    let proposed = propose(&urdf, folder.path(), &[]).unwrap();
+    let path = folder.path().join("arm.toml");
+    std::fs::write(&path, &proposed.text).unwrap();
+    let (arm, whole) = (load(&path).unwrap(), load_text(stated).unwrap());
+    assert!(proposed.text.matches("# guess: the URDF states none").count() == 2, "{}", proposed.text);
+    assert_eq!(arm.joints[0].limits.velocity, TURN_RAD_S);
+    for (found, stated) in arm.joints.iter().zip(&whole.joints).skip(1) {
+        assert_eq!(found.limits, stated.limits);
+    }
+    // Upright axes carry nothing; the guess is for any way of standing: 4 kg, 3 kg, and quill and hand of 0.7 kg, at their reach.
+    let least = GRAVITY * (4.0 * 0.1 + 3.0 * 0.35 + 0.7 * 0.5);
+    assert!(
+        arm.joints[0].limits.torque > least && arm.joints[0].limits.torque < 20.0 * least,
+        "{:?}",
+        arm.joints[0].limits
+    );
+}
+
 /// A joint that others stand on is the arm's, even if one of them follows it: it is not held in silence, and the message has the keys.
 #[test]
 fn a_parallelogram_is_no_gripper() {
