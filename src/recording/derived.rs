@@ -90,7 +90,7 @@ impl MeasurementLog {
         Ok(self)
     }
 
-    /// Largest acceleration of any joint that positions show, smoothed over [`SMOOTHED_S`], rad/s^2 (m/s^2): an idea of what to state as a bound, no bound.
+    /// Largest acceleration of any joint that positions show, smoothed over 0.2 s, rad/s^2 (m/s^2): an idea of what to state as a bound, no bound.
     pub fn accelerations_of_positions(&self) -> f64 {
         let half = ((0.5 * SMOOTHED_S / self.period_s).round() as usize).max(1);
         let three = self.segments.iter().flat_map(|s| self.samples[s.clone()].windows(2 * half + 1));
