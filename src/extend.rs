@@ -171,8 +171,19 @@ impl Layers {
         Err(Fault::Parse { path: path.clone(), message })
     }
 
-    /// The file that has the last word on a key of the top level; the one asked for if none names it.
+    /// The file that has the last word on a key of the top level, or of the variant that was chosen; the one asked for if none names it.
     pub fn stated_in(&self, key: &str) -> &Path {
+        #[cfg(feature = "arm")]
+        if let Some(item) = &self.item {
+            let of_item = |file: &&Layer| {
+                let items = file.keys.get(ITEMS).and_then(toml::Value::as_table);
+                let own = items.and_then(|items| items.get(item)).and_then(toml::Value::as_table);
+                own.is_some_and(|own| own.contains_key(key))
+            };
+            if let Some(file) = self.files.iter().find(of_item) {
+                return &file.path;
+            }
+        }
         let names = |file: &&Layer| file.keys.contains_key(key);
         &self.files.iter().find(names).unwrap_or(&self.files[0]).path
     }

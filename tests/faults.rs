@@ -26,7 +26,8 @@ fn broken(name: &str) -> Broken {
 fn evidence(name: &str, summary: &Summary) -> Broken {
     assert_eq!(summary.outcome, Outcome::AssumptionBroken, "{name}: {:?}", summary.reason);
     // What the bounds rest on is false: none are told.
-    assert!(summary.payload_alone.as_ref().is_none_or(|alone| alone.bounds.is_none()), "{name}");
+    let alone = summary.payload_alone.as_ref();
+    assert_eq!(alone.map(|alone| alone.bounds), summary.payload.as_ref().map(|_| None), "{name}");
     let violations = &summary.violations;
     let harm = [violations.collision, violations.torque, violations.position, violations.velocity];
     assert_eq!(harm, [0; 4], "{name}");

@@ -108,7 +108,7 @@ pub struct IdentifyArgs {
     /// Length of a momentum window, s [default: 0.1, 0.2, 0.4 or 0.8, the shortest in which noise of velocities is small]
     #[arg(long, value_name = "S")]
     pub window: Option<f64>,
-    /// Bound on the accelerations, rad/s^2: one for all joints or one each [default: 1.5 times the largest seen]
+    /// Bound on the accelerations, rad/s^2: one for all joints or one each [default: 1.5 times the largest seen, or what velocities prove]
     #[arg(long, value_name = "A,..", value_delimiter = ',')]
     pub acceleration: Vec<f64>,
     /// Bound on the mean torque error over a window, N m, on top of the robot's: one for all joints or one each

@@ -35,7 +35,9 @@ fn bounds(robot: &Arm, set: &ParameterSet, prior: Option<&GraspPrior>) -> Payloa
     };
     let frame = frame.map_or_else(|_| joints_own(), Clone::clone);
     let framed = FramedBounds::of_last_body(robot, &frame, &[whole.lower(), whole.upper()], stated.as_ref());
-    let nothing = FramedBounds { mass_kg: [0.0; 2], com_m: None, inertia_kg_m2: [[0.0, 0.0]; 6] };
+    // What was stated and what was found contradict each other: nothing is proven.
+    let unknown = [f64::NEG_INFINITY, f64::INFINITY];
+    let nothing = FramedBounds { mass_kg: [0.0, f64::INFINITY], com_m: None, inertia_kg_m2: [unknown; 6] };
     let FramedBounds { mass_kg, com_m, inertia_kg_m2 } = framed.unwrap_or(nothing);
     PayloadBounds {
         name: prior.map_or_else(String::new, |prior| prior.name().to_owned()),

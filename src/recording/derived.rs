@@ -19,7 +19,7 @@ use crate::enclose::Interval;
 use crate::scalar::Scalar;
 
 /// Time over which positions are smoothed for an idea of accelerations, s.
-const SMOOTHED_S: f64 = 0.2;
+const SMOOTHED_S: f64 = 0.1;
 
 /// How velocities were found, and what bounds their errors.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -90,16 +90,23 @@ impl MeasurementLog {
         Ok(self)
     }
 
-    /// Largest acceleration of any joint that positions show, smoothed over 0.2 s, rad/s^2 (m/s^2): an idea of what to state as a bound, no bound.
+    /// Largest acceleration of any joint that slopes of positions over 0.05 s show, rad/s^2 (m/s^2): an idea of what to state as a bound, no bound.
     pub fn accelerations_of_positions(&self) -> f64 {
         let half = ((0.5 * SMOOTHED_S / self.period_s).round() as usize).max(1);
         let three = self.segments.iter().flat_map(|s| self.samples[s.clone()].windows(2 * half + 1));
         let largest = |w: &[Sample]| {
-            let (first, middle, last) = (&w[0], &w[half], &w[2 * half]);
-            let (h, k) = (middle.t - first.t, last.t - middle.t);
-            let speeds = |j: usize| [(middle.q[j] - first.q[j]) / h, (last.q[j] - middle.q[j]) / k];
-            let each = (0..first.q.len()).map(speeds);
-            each.map(|[a, b]| (2.0 * (b - a) / (h + k)).abs()).fold(0.0, f64::max)
+            // Means of two halves' slopes by least squares, which noise of single readings hardly moves.
+            let slope = |part: &[Sample], j: usize| {
+                let count = part.len() as f64;
+                let (t, q) = part.iter().fold((0.0, 0.0), |(t, q), s| (t + s.t / count, q + s.q[j] / count));
+                let sums = part.iter().map(|s| ((s.t - t) * (s.q[j] - q), (s.t - t).powi(2)));
+                let (up, down) = sums.fold((0.0, 0.0), |(up, down), (a, b)| (up + a, down + b));
+                up / down
+            };
+            let (before, behind) = (&w[..=half], &w[half..]);
+            let apart = 0.5 * (w[2 * half].t - w[0].t);
+            let each = (0..w[0].q.len()).map(|j| (slope(behind, j) - slope(before, j)) / apart);
+            each.fold(0.0, |most: f64, a| most.max(a.abs()))
         };
         three.map(largest).fold(0.0, f64::max)
     }

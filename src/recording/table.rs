@@ -173,7 +173,6 @@ impl<'a> Table<'a> {
     }
 }
 
-/// A file that is no CSV file.
 /// What parts the columns: a semicolon or a tab where the heading has no comma, else a comma.
 fn delimiter(file: File) -> u8 {
     let mut heading = Vec::new();
@@ -183,6 +182,7 @@ fn delimiter(file: File) -> u8 {
     [b';', b'\t'].into_iter().find(|&mark| parts(mark) && !parts(b',')).unwrap_or(b',')
 }
 
+/// A file that is no CSV file.
 fn unreadable(path: &Path, error: &csv::Error) -> LogError {
     let reason = match (error.kind(), error.position()) {
         (csv::ErrorKind::Utf8 { .. }, at) => {

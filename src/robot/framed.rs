@@ -184,8 +184,8 @@ impl FramedBounds {
     /// stated box of centres has in common with that of [`FramedBounds::of`]. Where the mass may be 0, the stated box alone is left: it is where the centre of what
     /// there is lies. A box in another frame is not turned: the ten stated intervals hold what it says.
     ///
-    /// What lies in [l, u] along an axis has there a second moment about its mean of at most m (u - l)^2 / 4 (Popoviciu), so that with s the sides of the stated box
-    /// I_xx <= m (s_y^2 + s_z^2) / 4 about the centre of mass, and |I_xy| <= m s_x s_y / 4 (Cauchy and Schwarz).
+    /// What lies in [l, u] along an axis has there a second moment about its mean of at most m (u - l)^2 / 4 (Popoviciu). So with s the sides of the stated box,
+    /// I_xx <= m (s_y^2 + s_z^2) / 4 about the centre of mass. And |I_xy| <= m s_x s_y / 4 (Cauchy and Schwarz).
     pub fn of_last_body(
         robot: &Arm,
         frame: &NamedFrame,

@@ -210,14 +210,14 @@ fn defaults(arm: &Arm) -> String {
 fn joints(arm: &Arm, held: &[(String, JointKind, f64)], missing: &[MissingLimit]) -> String {
     let mut text = String::from(
         "\n# Guess of what nobody states: friction from the torque limits, transmission inertia (rotor inertia times the square of the reduction) 0.01 kg m^2\n\
-         # for each N m of the torque limit. Position, speed and torque limits are the URDF's; `position_rad`, `velocity_rad_s` and `torque_nm` here\n\
+         # for each N m of the torque limit. Position, speed and torque limits are the URDF's where none stands below; `position_rad`, `velocity_rad_s` and `torque_nm` here\n\
          # override them (`position_m`, `velocity_m_s`, `force_n` of a joint that slides).\n",
     );
     for joint in &arm.joints {
         let (torque, speed, stated) = (joint.limits.torque, joint.limits.velocity, &joint.friction);
         let _ = write!(text, "\n[joints.{}]\n", quoted(&joint.name));
         for MissingLimit { key, value, .. } in missing.iter().filter(|limit| limit.joint == joint.name) {
-            let _ = writeln!(text, "{key} = {value:?}  # guess: the URDF states none");
+            let _ = writeln!(text, "{key} = {value:?}  # guess: the URDF states 0 or none");
         }
         let rows = [
             ("coulomb", stated.coulomb, COULOMB * torque),

@@ -39,9 +39,14 @@ impl Model {
             let on = frame.joint.map_or(ROOT, |joint| &links[joint]);
             let ([xyz, rpy], name) = (frame.placement.xyz_rpy(), escaped(&frame.name));
             let [xyz, rpy] = [xyz, rpy].map(|[x, y, z]| format!("{x} {y} {z}"));
+            let mut joint = format!("{}_fixed", frame.name);
+            while self.joints.iter().any(|own| own.name == joint) {
+                joint.push('_');
+            }
+            let joint = escaped(&joint);
             let _ = write!(
                 text,
-                "  <link name=\"{name}\"/>\n  <joint name=\"{name}_fixed\" type=\"fixed\">\n    <origin xyz=\"{xyz}\" rpy=\"{rpy}\"/>\n    \
+                "  <link name=\"{name}\"/>\n  <joint name=\"{joint}\" type=\"fixed\">\n    <origin xyz=\"{xyz}\" rpy=\"{rpy}\"/>\n    \
                  <parent link=\"{}\"/>\n    <child link=\"{name}\"/>\n  </joint>\n",
                 escaped(on)
             );

@@ -124,9 +124,12 @@ pub fn external_torques(robot: &Model, segments: &[&[Sample]]) -> Result<Vec<Ext
     let period = blocks().map(|b| b.seconds).reduce(f64::max).unwrap_or(BLOCK_S);
     let p = fit(robot, &chains, count_of(WINDOW_S, period))?;
     let signal = rms(&blocks().map(|block| block.tau.clone()).collect::<Vec<_>>(), robot.nv());
+    let nominal = robot.nominal_parameters();
     let mut found = vec![];
     for joint in 0..robot.nv() {
-        let dry = p[robot.joint_index(joint).coulomb].abs();
+        // Where a motion cannot tell friction from gravity the fit may make anything of it: no more is granted than the files say, twice over.
+        let own = robot.joint_index(joint).coulomb;
+        let dry = p[own].clamp(0.0, 2.0 * nominal[own]);
         let least = (SHARE * signal[joint]).max(OF_FRICTION * dry);
         let left: Vec<Vec<f64>> =
             chains.iter().map(|chain| chain.iter().map(|block| block.left(joint, &p)).collect()).collect();

@@ -29,7 +29,7 @@ const ACCELERATION_MARGIN: f64 = 1.5;
 /// The margin may be larger where steps of the velocities show so much; beyond that velocities err by more than is stated.
 const LARGEST_MARGIN: f64 = 3.0;
 /// Velocities are compared over at most so many samples.
-const STEPS: usize = 32;
+const STEPS: usize = 128;
 /// What is added to an acceleration that velocities show.
 const SHOWN: f64 = 1.01;
 /// Samples on each side that accelerations are bounded by, at most.

@@ -3,8 +3,9 @@
 //! A payload is provable here if, with the robot's own gains, the certifier proves the tube of some random plans, tracking errors carry no link too
 //! far, and torque, speed and position limits hold. Masses are doubled, then bisected; so is what a payload needs. What is told is a value that was proven, for these plans.
 //!
-//! Who proves a heavier payload proves a lighter one, for its prior holds that of the lighter one. Yet a light prior may fail where a heavier one does not: the law
-//! rests on the middle of what it is told, and a plan that keeps its limits by little with one may break them with another. So all masses are tried, and the heaviest that is proven counts.
+//! A proof for payloads of up to some mass is one for each lighter payload: the heavier prior holds it. A lighter *prior* may fail all the same: the law
+//! rests on the middle of what it is told, and a plan that keeps its limits by little with one may break them with another. So doubling does not end at the first mass
+//! that fails; the heaviest that is proven counts.
 
 use std::path::{Path, PathBuf};
 

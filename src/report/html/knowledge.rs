@@ -8,8 +8,12 @@ use crate::robot::FramedBody;
 pub(super) fn knowledge(summary: &Summary, charts: &Charts) -> Result<String, ReportError> {
     let Some(payload) = &summary.payload else { return Ok(String::new()) };
     let updates = &summary.identification;
+    let proven = match summary.broken.is_empty() {
+        true => "Every interval is proven to hold the truth, as long as the assumptions hold.",
+        false => "An assumption was proven false in this run: nothing of what follows is proven any more.",
+    };
     let mut html = format!(
-        "<h2>What the robot knows</h2><p>Every interval is proven to hold the truth, as long as the assumptions hold.</p>{}{}",
+        "<h2>What the robot knows</h2><p>{proven}</p>{}{}",
         summary.payload_alone.as_ref().map(payload::table).unwrap_or_default(),
         drawing(summary),
     );

@@ -75,15 +75,23 @@ pub(super) fn hold_grippers(tree: &mut Tree, judge: &mut Judge) {
         .into_iter()
         .filter(|&j| tree.joints[j].mimic.is_some() || leaders.contains(&tree.joints[j].name))
         .collect();
-    // A joint that carries others is the arm's, as in a parallelogram.
+    // A joint that carries others is the arm's, as in a parallelogram; so is one that moves with it.
     loop {
+        let follows = |a: usize, b: usize| {
+            tree.joints[a].mimic.as_ref().is_some_and(|mimic| mimic.joint == tree.joints[b].name)
+        };
+        let partner_of_arm = |j: usize| {
+            let mut others = moving(tree).into_iter().filter(|k| !fingers.contains(k));
+            others.any(|k| follows(j, k) || follows(k, j))
+        };
         let carries = |j: usize| {
             let mut further = moving(tree).into_iter().filter(|k| !fingers.contains(k));
             further
                 .any(|k| std::iter::successors(Some(k), |&k| moving_above(tree, k)).any(|above| above == j))
         };
         let before = fingers.len();
-        let kept: Vec<usize> = fingers.iter().copied().filter(|&j| !carries(j)).collect();
+        let kept: Vec<usize> =
+            fingers.iter().copied().filter(|&j| !(carries(j) || partner_of_arm(j))).collect();
         fingers = kept;
         if fingers.len() == before {
             break;

@@ -7,7 +7,7 @@ use crate::robot::collision::{Collision, CollisionPart, Primitive};
 use crate::robot::cover;
 use crate::robot::error::RobotError;
 use crate::robot::merge::{LinkPlacement, Merged};
-use crate::robot::mesh::find::Places;
+use crate::robot::mesh::find::{Found, Places};
 use crate::robot::mesh::{self, Triangle, slabs, union};
 use crate::robot::settings::Settings;
 use crate::robot::shape::{Capsule, LinkShape};
@@ -68,7 +68,14 @@ fn meshes<'a>(
     for (link, placement) in tree.links.iter().zip(&merged.placements) {
         for of in &link.meshes {
             let mut mesh = ReadMesh { link: &link.name, of, placement: *placement, triangles: Vec::new() };
-            match places.find(&of.file).and_then(|file| mesh::triangles(&file)) {
+            let found = places.find(&of.file).map(|found| match found {
+                Found::Stated(path) => path,
+                Found::Guessed { path, guess } => {
+                    judge.guesses.push(guess);
+                    path
+                }
+            });
+            match found.and_then(|file| mesh::triangles(&file)) {
                 Ok(triangles) => {
                     let corner = |p: nalgebra::Vector3<f64>| of.placement.point(&p.component_mul(&of.scale));
                     mesh.triangles = triangles.into_iter().map(|triangle| triangle.map(corner)).collect();

@@ -193,7 +193,7 @@ fn missing_limits_are_guessed_and_marked() {
     let path = folder.path().join("arm.toml");
     std::fs::write(&path, &proposed.text).unwrap();
     let (arm, whole) = (load(&path).unwrap(), load_text(stated).unwrap());
-    assert!(proposed.text.matches("# guess: the URDF states none").count() == 2, "{}", proposed.text);
+    assert!(proposed.text.matches("# guess: the URDF states 0 or none").count() == 2, "{}", proposed.text);
     assert_eq!(arm.joints[0].limits.velocity, TURN_RAD_S);
     for (found, stated) in arm.joints.iter().zip(&whole.joints).skip(1) {
         assert_eq!(found.limits, stated.limits);

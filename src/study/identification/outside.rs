@@ -2,8 +2,7 @@
 //!
 //! What a set rests on says that nothing but the drives, gravity and friction moves the arm. Honest bounds on sensors are wide, so that a push
 //! may fit into them and move the set away from the truth instead of contradicting it. Where one is noticed the bounds that explain the data are not
-//! believed, and their set is not shown. A push that is no larger than the mean torque error that a person states beyond the sensors' (`torque_abs_nm`) is part of what
-//! is stated: to the rows of a set it is the same, and they are as wide as that. Who leaves its time out ([`crate::recording::LogRequest::left_out_s`]) gets a set.
+//! believed, and their set is not shown; who leaves its time out ([`crate::recording::LogRequest::left_out_s`]) gets one.
 
 use super::{Assumption, BrokenAssumption, ConditionalSet, IdentificationStudy, Learned, Verdict};
 use crate::identify::recorded::at_speed_limit;
@@ -12,9 +11,6 @@ use crate::study::external::{ExternalTorque, external_torques};
 
 /// Time on either side of what was noticed that is to be left out with it, s.
 const MARGIN_S: f64 = 0.05;
-
-/// Time over which the peak of what was noticed is a mean, s.
-const PEAK_S: f64 = 0.05;
 
 impl IdentificationStudy<'_> {
     /// What was noticed, segments numbered by log; and a sentence where nothing could be.
@@ -40,17 +36,9 @@ impl IdentificationStudy<'_> {
         joint.is_some_and(|j| samples.any(|s| at_speed_limit(self.robot, &s.dq, j)))
     }
 
-    /// Whether a push is within the mean torque error that is stated beyond the sensors': no mean over [`PEAK_S`], and so none over a longer window, is larger.
-    fn is_stated(&self, event: &ExternalTorque) -> bool {
-        let joint = self.robot.joints.iter().position(|joint| joint.name == event.joint);
-        self.options.window_s >= PEAK_S
-            && joint.is_some_and(|j| event.peak.abs() <= self.options.torque_abs_nm[j])
-    }
-
-    /// What was learnt, with another verdict where something pushed by more than is stated. A set under bounds that explain everything goes; one under wider bounds, found after
+    /// What was learnt, with another verdict where something pushed. A set under bounds that explain everything goes; one under wider bounds, found after
     /// the stated ones were refuted, promises nothing that a push could break.
     pub(super) fn believed(&self, learned: Learned, found: &[ExternalTorque]) -> Learned {
-        let found: Vec<&ExternalTorque> = found.iter().filter(|event| !self.is_stated(event)).collect();
         if found.is_empty() {
             return learned;
         }
@@ -64,7 +52,7 @@ impl IdentificationStudy<'_> {
             remedies: vec![],
         };
         let mut worst: Vec<&ExternalTorque> = vec![];
-        for &event in &found {
+        for event in found {
             match worst.iter_mut().find(|other| other.joint == event.joint) {
                 Some(other) if event.beyond > other.beyond => *other = event,
                 Some(_) => {}
@@ -87,7 +75,7 @@ impl IdentificationStudy<'_> {
             windows_held_out: 0,
             refused: Some(format!(
                 "something pushed, and a set that is learnt from it would be false; `--without {}` leaves its times out",
-                without(&found)
+                without(found)
             )),
         };
         Learned {
@@ -100,7 +88,7 @@ impl IdentificationStudy<'_> {
 }
 
 /// Times to leave out, those that touch as one: `15.8..16.4,17..17.2`.
-fn without(found: &[&ExternalTorque]) -> String {
+fn without(found: &[ExternalTorque]) -> String {
     let mut times: Vec<[f64; 2]> =
         found.iter().map(|event| [event.touched_s[0] - MARGIN_S, event.touched_s[1] + MARGIN_S]).collect();
     times.sort_by(|a, b| a[0].total_cmp(&b[0]));

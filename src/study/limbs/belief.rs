@@ -68,7 +68,12 @@ impl LinkBelief {
     fn worth_telling(&self) -> bool {
         let mut pairs = self.left_out_rms_nm.iter().zip(&self.left_out_apart_rms_nm);
         let gains = pairs.any(|(own, apart)| *own <= (1.0 - GAIN) * apart);
-        self.learnt_share == 0.0 || gains && self.worst_ratio.max(self.next_ratio) <= 1.0 + WORSE
+        self.learnt_share == 0.0 || gains && self.nowhere_worse()
+    }
+
+    /// Whether no motor is predicted worse than with the links of the files.
+    fn nowhere_worse(&self) -> bool {
+        self.worst_ratio.max(self.next_ratio) <= 1.0 + WORSE
     }
 
     /// What counts.
@@ -95,19 +100,21 @@ pub(super) fn choose(
         return Err(RegressionError::NoEstimate("no samples".to_owned()));
     };
     tried.extend(trial.all((1..all).map(|links| (first.link_share, first.outliers, links)).collect())?);
-    let links = best(&tried).map_or(all, |belief| belief.links);
+    let links = best(&tried, LinkBelief::nowhere_worse).map_or(all, |belief| belief.links);
     if links < all {
         let others = SHARES.into_iter().filter(|share| *share != first.link_share);
         tried.extend(trial.all(others.map(|share| (share, first.outliers, links)).collect())?);
     }
     tried.iter().for_each(|x| tracing::debug!(?x, score = x.score(), told = x.worth_telling(), "left out"));
     // The share 0 may always be told, so there is one where there are samples.
-    best(&tried).cloned().ok_or_else(|| RegressionError::NoEstimate("no samples".to_owned()))
+    best(&tried, LinkBelief::worth_telling)
+        .cloned()
+        .ok_or_else(|| RegressionError::NoEstimate("no samples".to_owned()))
 }
 
-/// The best of those that may be told.
-fn best(tried: &[LinkBelief]) -> Option<&LinkBelief> {
-    tried.iter().filter(|belief| belief.worth_telling()).min_by(|a, b| a.score().total_cmp(&b.score()))
+/// The best of those that may be.
+fn best(tried: &[LinkBelief], may: impl Fn(&LinkBelief) -> bool) -> Option<&LinkBelief> {
+    tried.iter().filter(|belief| may(belief)).min_by(|a, b| a.score().total_cmp(&b.score()))
 }
 
 /// What beliefs are tried on.
