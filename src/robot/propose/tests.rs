@@ -221,6 +221,16 @@ fn a_parallelogram_is_no_gripper() {
     for words in [follower.as_str(), "mimics", "fixed_at_rad", "independent = true"] {
         assert!(message.contains(words), "{words}: {message}");
     }
+    // Nor is a crank that carries nothing, where a joint of the arm follows it.
+    let crank = "<link name=\"crank\"><inertial><mass value=\"1\"/><inertia ixx=\"0.01\" iyy=\"0.01\" izz=\"0.01\" ixy=\"0\" ixz=\"0\" iyz=\"0\"/></inertial></link>\
+                 <joint name=\"crank_joint\" type=\"revolute\"><parent link=\"column\"/><child link=\"crank\"/><axis xyz=\"0 0 1\"/>\
+                 <limit lower=\"-2\" upper=\"2\" effort=\"30\" velocity=\"4\"/></joint></robot>";
+    let text = text.replace(&format!("<mimic joint=\"{leader}\""), "<mimic joint=\"crank_joint\"");
+    let message = load_text(&text.replace("</robot>", crank)).unwrap_err().to_string();
+    assert!(
+        message.contains(follower.as_str()) && message.contains("mimics `crank_joint`, which moves"),
+        "{message}"
+    );
 }
 
 /// An arm from the text of its URDF.
