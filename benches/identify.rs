@@ -147,7 +147,7 @@ fn base_parameters(c: &mut Criterion) {
     faer::set_global_parallelism(faer::Par::Seq);
     let mut group = c.benchmark_group("base_parameters");
     group.sample_size(10).sampling_mode(SamplingMode::Flat);
-    group.bench_function("ours", |b| b.iter(|| BaseParameters::of(&tall)));
+    group.bench_function("ours", |b| b.iter(|| BaseParameters::of(&tall.clone().qr().r())));
     group.bench_function("nalgebra/qr", |b| b.iter(|| tall.clone().qr().r()));
     group.bench_function("nalgebra/pivoted", |b| b.iter(|| tall.clone().col_piv_qr().r()));
     group.bench_function("faer/qr", |b| b.iter(|| same.qr().R().to_owned()));

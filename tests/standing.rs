@@ -60,13 +60,13 @@ const SWAY: &str = "sway = [[0.03, 0.8, 0.0], [0.03, 0.7, 1.4], [0.03, 1.3, 0.0]
 #[test]
 fn a_motion_tells_more_than_random_ones_and_can_be_followed() {
     let folder = tempfile::tempdir().unwrap();
-    let found = motion(&folder.path().join("motion"), &["--friction", "0.4"]);
+    let found = motion(&folder.path().join("motion"), &["--friction", "0.3"]);
     let (condition, random) = (number(&found, "condition_number"), number(&found, "random_condition_number"));
     assert!(5.0 * condition <= random, "{condition} {random}");
     for (limit, share) in found["used"].as_object().unwrap() {
         assert!(share.as_f64().unwrap() <= 1.0, "{limit}: {share}");
     }
-    // The ground has more friction than the motion was made for: the load on its back is not known yet.
+    // The ground has twice the friction that the motion was made for: the load on its back, a third of its weight, is not known yet.
     let changes = [
         (Z, AT_ZERO),
         (SWAY, "motion = \"motion/summary.json\""),

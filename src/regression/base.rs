@@ -18,8 +18,6 @@ const SHORT: f64 = 0.1;
 /// Singular values below this share of the largest are no parameters: robot files write right angles as 1.5708, and what
 /// shows through such rounding alone (on the Gen3 because the first axis is 7e-6 rad off the vertical) cannot be measured.
 const RESOLUTION: f64 = 1e-3;
-/// A regressor with so many times as many rows as columns is made triangular first.
-const TALL: usize = 2;
 
 /// How the columns of a regressor depend on one another.
 #[derive(Debug, Clone)]
@@ -47,10 +45,6 @@ impl BaseParameters {
         let mut scaled = y.select_columns(&moving);
         for (k, &j) in moving.iter().enumerate() {
             scaled.column_mut(k).scale_mut(1.0 / norms[j]);
-        }
-        // The triangle of a tall regressor has the same singular values, and columns that depend on each other alike.
-        if scaled.nrows() > TALL * scaled.ncols() {
-            scaled = scaled.qr().r();
         }
         let mut singular_values: Vec<f64> =
             if moving.is_empty() { vec![] } else { scaled.singular_values().iter().copied().collect() };

@@ -233,9 +233,9 @@ fn motors(
     motors_and_base(limb).iter().enumerate().map(motor).collect()
 }
 
-/// What the rows tell apart of the free parameters.
+/// What the rows tell apart of the free parameters. Columns of a tall matrix depend on each other as those of its triangular factor do.
 fn base(limb: &Model, free: &Free, y: &DMatrix<f64>) -> LimbBase {
-    let found = BaseParameters::of(y);
+    let found = BaseParameters::of(&y.clone().qr().r());
     let name = |column: usize| parameter_name(limb, free.indices[column]).0;
     let combination = |k: usize| {
         let mut text = name(found.independent[k]);
