@@ -23,7 +23,7 @@ use crate::study::standing::{Footprint, Goal, StandingError, StandingTask};
                         ddq1.. (rad/s^2) of all joints with a motor, in the order of `surelift robot`. Record them with tau1.. (N m), and give the\n\
                         recordings to `surelift identify --unknown everything`.\n\n\
                         A robot on its feet: --contacts names the frames that stand, --stand the joints' angles there, its base level.\n  \
-                        surelift excite go1 --contacts FL_foot,FR_foot,RL_foot,RR_foot --stand 0,0.8,-1.6 --links trunk --out motion\n\
+                        surelift excite go1 --contacts FL_foot,FR_foot,RL_foot,RR_foot --stand 0,0.8,-1.6 --links base --out motion\n\
                         One motion of base and joints that carry nothing; legs follow, so that feet stand exactly. It keeps joint limits, friction cones\n\
                         and soles by the nominal robot. summary.json can be followed by a simulated robot (`[simulate.posture] motion = ...`)."
 )]
