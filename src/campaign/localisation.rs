@@ -15,7 +15,7 @@ use nalgebra::{Quaternion, UnitQuaternion, Vector3};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::trials::{Trials, digest};
+use super::trials::{Trials, digest, seeded};
 use super::{CampaignError, CampaignFindings, exact};
 use crate::estimate::{EstimateError, Solver, Status};
 use crate::recording::Quantity;
@@ -224,12 +224,8 @@ impl LocalisationCampaign {
     }
 
     fn load(&self, seed: u64) -> Result<EstimationStudy, EstimateError> {
-        // A seed of a file is at most 2^63 - 1.
-        let number = toml::Value::Integer(i64::try_from(seed).unwrap_or(i64::MAX));
-        let simulate = toml::Table::from_iter([("seed".to_owned(), number)]);
-        let change = toml::Table::from_iter([("simulate".to_owned(), simulate.into())]);
         let problem = self.path.parent().unwrap_or(Path::new("")).join(&self.file.problem);
-        let mut study = EstimationStudy::load_changed(problem, &[&self.file.change, &change])?;
+        let mut study = EstimationStudy::load_changed(problem, &[&self.file.change, &seeded(seed)])?;
         // Trials are made side by side, each the same however many threads there are.
         study.options.parallel = false;
         Ok(study)

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::trials::{Trials, digest};
+use super::trials::{Trials, digest, seeded};
 use super::{CampaignError, CampaignFindings};
 use crate::estimate::error::EstimateError;
 use crate::study::estimation::StudyResult;
@@ -357,10 +357,7 @@ impl MechanismCampaign {
             }
             Which::Seed(i, seed) => {
                 let noise = &self.file.noise[i];
-                let seed = toml::Value::Integer(i64::try_from(seed).unwrap_or(i64::MAX));
-                let simulate = toml::Table::from_iter([("seed".to_owned(), seed)]);
-                let change = toml::Table::from_iter([("simulate".to_owned(), simulate.into())]);
-                MechanismStudy::load_alone(&self.near(&noise.problem), &[&noise.change, &change])?
+                MechanismStudy::load_alone(&self.near(&noise.problem), &[&noise.change, &seeded(seed)])?
             }
             Which::Fit(i, m, r) => {
                 let c = &self.file.comparison[i];

@@ -119,6 +119,14 @@ impl Write for Digest {
     }
 }
 
+/// The change of a simulated problem that draws its noise from `seed`.
+pub(super) fn seeded(seed: u64) -> toml::Table {
+    // A seed of a file is at most 2^63 - 1.
+    let seed = toml::Value::Integer(i64::try_from(seed).unwrap_or(i64::MAX));
+    let simulate = toml::Table::from_iter([("seed".to_owned(), seed)]);
+    toml::Table::from_iter([("simulate".to_owned(), simulate.into())])
+}
+
 /// A digest of a value's `Debug` form, the same in every run of one build.
 pub(super) fn digest(value: &impl Debug) -> u64 {
     let mut digest = Digest(DefaultHasher::new());

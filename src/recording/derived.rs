@@ -95,7 +95,7 @@ impl MeasurementLog {
         let half = ((0.5 * SMOOTHED_S / self.period_s).round() as usize).max(1);
         let three = self.segments.iter().flat_map(|s| self.samples[s.clone()].windows(2 * half + 1));
         let largest = |w: &[Sample]| {
-            // Means of two halves' slopes by least squares, which noise of single readings hardly moves.
+            // Slopes of both halves by least squares: noise of single readings hardly moves them.
             let slope = |part: &[Sample], j: usize| {
                 let count = part.len() as f64;
                 let (t, q) = part.iter().fold((0.0, 0.0), |(t, q), s| (t + s.t / count, q + s.q[j] / count));

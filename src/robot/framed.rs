@@ -4,7 +4,8 @@
 //! Of a payload whose ten parameters theta, about and in the frame of the hand's joint, lie in a box, [`FramedBounds::of`] encloses mass, centre of mass c' and
 //! inertia about it I' in the frame of a link that the joint carries: with h = m c and R, t the link's frame in the joint's,
 //!
-//! - c = h / m and c' = R' (c - t), over intervals; nothing is said of c where the mass may be 0;
+//! - c = h / m and c' = R' (c - t), over intervals; nothing is said of c where the mass may be 0, unless a box of centres was stated
+//!   ([`FramedBounds::of_last_body`]);
 //! - the inertia about the centre of mass is I_c = I - (h.h E - h h') / m (Steiner), and I' = R' I_c R. Where the mass may be 0: a payload without negative
 //!   density has 0 <= (I_c)_kk <= I_kk, since what is taken away is never negative;
 //! - in any axes a moment of inertia is at least 0, and |I_xy| = |∫ x y dm| <= ∫ (x^2 + y^2)/2 dm = I_zz / 2.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::super::trials::Trials;
+use super::super::trials::{Trials, seeded};
 use super::super::{CampaignError, CampaignFindings, exact};
 use super::problem::{ProblemFile, in_one_way};
 use crate::estimate::EstimateError;
@@ -87,13 +87,7 @@ impl Honesty {
 
     /// A file that cannot be read ends the campaign; an estimate that breaks down counts.
     fn trial(&self, problem: &ProblemFile, seed: u64) -> Result<Trial, EstimateError> {
-        // A seed of a file is at most 2^63 - 1.
-        let number = toml::Value::Integer(i64::try_from(seed).unwrap_or(i64::MAX));
-        let mut simulate = toml::Table::new();
-        simulate.insert("seed".to_owned(), number);
-        let mut change = toml::Table::new();
-        change.insert("simulate".to_owned(), simulate.into());
-        let mut study = problem.load(&self.path, &change)?;
+        let mut study = problem.load(&self.path, &seeded(seed))?;
         // Trials are made side by side, each the same however many threads there are.
         study.options.parallel = false;
         let result = match study.run() {

