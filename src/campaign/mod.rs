@@ -13,6 +13,7 @@
 //! - `runs` ([`runs`]): whole runs of scenarios, each with the outcome that is expected of it.
 //! - `methods` ([`methods`]): methods x scenarios x what is held x seeds, side by side; a measurement.
 //! - `regressors` ([`regressors`]): standard and momentum regressors are conditioned alike, and why less so over long horizons.
+//! - `tracking` ([`tracking`]): how well a law for the whole body tracks with the nominal and with the identified model; a measurement.
 //! - `transmission` ([`transmission`]): torques of a robot with a closed loop, by models with and without it; a measurement.
 //! - `widths` ([`widths`]): how large the certifier's sets are; a measurement, no promise.
 //!
@@ -38,6 +39,7 @@ pub mod regressors;
 pub mod runs;
 mod shard;
 pub mod soundness;
+pub mod tracking;
 pub mod transmission;
 mod trials;
 pub mod widths;
@@ -155,12 +157,13 @@ pub fn load(path: &Path) -> Result<Box<dyn Campaign>, CampaignError> {
         "runs" => Ok(Box::new(runs::Runs::new(path, file.parse(&HEADER)?)?)),
         "methods" => Ok(Box::new(methods::Methods::new(path, file.parse(&HEADER)?)?)),
         "regressors" => Ok(Box::new(regressors::Regressors::new(path, file.parse(&HEADER)?)?)),
+        "tracking" => Ok(Box::new(tracking::TrackingCampaign::new(path, file.parse(&HEADER)?)?)),
         "transmission" => Ok(Box::new(transmission::TransmissionCampaign::new(path, file.parse(&HEADER)?)?)),
         "widths" => Ok(Box::new(widths::Widths::new(path, file.parse(&HEADER)?)?)),
         other => {
             let reason = format!(
                 "is `{other}`, expected `soundness`, `identification`, `estimation`, `estimation_noise`, `estimation_deviations`, \
-                 `excitation`, `limbs`, `localisation`, `mechanism`, `regressors`, `runs`, `methods`, `transmission` or `widths`"
+                 `excitation`, `limbs`, `localisation`, `mechanism`, `regressors`, `runs`, `methods`, `tracking`, `transmission` or `widths`"
             );
             Err(CampaignError::field(path, "kind", reason))
         }

@@ -56,6 +56,37 @@ impl MultibodyProblem {
         Ok(Self { missing, ..self })
     }
 
+    /// With deviations of forces that are larger in some intervals: by `added` N on the base (N m on its turning and on joints), one number a sample, for the
+    /// interval behind it. So an interval counts in which nobody knows what a foot does.
+    ///
+    /// # Errors
+    /// When there is another number of them than of samples, or one is negative or not finite.
+    pub fn with_added_force_deviations(self, added: Vec<f64>) -> Result<Self, EstimateError> {
+        let (found, expected) = (added.len(), self.samples.len());
+        if found != expected && found != 0 {
+            return Err(EstimateError::Size { what: "added deviations of forces".into(), found, expected });
+        }
+        if let Some((k, &value)) = added.iter().enumerate().find(|(_, d)| !(**d >= 0.0 && d.is_finite())) {
+            return Err(EstimateError::Deviation { what: format!("what is added behind sample {k}"), value });
+        }
+        Ok(Self { added_force: added, ..self })
+    }
+
+    /// Whether nothing is added to deviations of forces in the interval behind `sample`.
+    pub fn knows_forces(&self, sample: usize) -> bool {
+        self.added_force.get(sample).is_none_or(|added| *added == 0.0)
+    }
+
+    /// One over the variance of the force on degree of freedom `j` in the interval behind `sample`.
+    pub(super) fn force_weight(&self, sample: usize, j: usize) -> f64 {
+        let stated = self.weights.tau[j];
+        match self.added_force.get(sample) {
+            // Deviations add up: what is added is no independent noise, but ignorance.
+            Some(&added) if added > 0.0 => (1.0 / stated.sqrt() + added).powi(-2),
+            _ => stated,
+        }
+    }
+
     /// 1 or 0: whether position and velocity of a degree of freedom are read at a sample. A floating base's pose is read as a whole.
     pub(super) fn seen(&self, sample: usize, j: usize) -> [f64; 2] {
         let Some(missing) = self.missing.get(sample).filter(|m| !m.is_empty()) else { return [1.0; 2] };

@@ -39,6 +39,8 @@ pub(super) struct Interval<'a> {
     pub v: &'a [f64],
     /// Measured torques, nv.
     pub tau: &'a [f64],
+    /// Sample at which it begins.
+    pub sample: usize,
     /// Phase of contact.
     pub phase: usize,
     /// h, s.

@@ -81,6 +81,8 @@ pub struct MultibodyProblem {
     steps: Vec<f64>,
     /// Numbers of samples that are no readings, by sample; empty where all are readings.
     missing: Vec<MissingReadings>,
+    /// What deviations of forces are more in the interval behind each sample, N (N m); empty where nothing is added.
+    added_force: Vec<f64>,
     weights: Weights,
     prior: Vec<f64>,
     bounds: ParameterBounds,
@@ -125,6 +127,7 @@ impl MultibodyProblem {
             map,
             steps: vec![step_s; samples.len()],
             missing: Vec::new(),
+            added_force: Vec::new(),
             samples,
             readings: Vec::new(),
             weights,
@@ -222,6 +225,7 @@ impl MultibodyProblem {
         part.samples.truncate(count);
         part.steps.truncate(count);
         part.missing.truncate(count);
+        part.added_force.truncate(count);
         part.readings.truncate(count);
         part.schedule = self.schedule.shortened(contacts, count);
         part
@@ -291,7 +295,14 @@ impl MultibodyProblem {
     fn interval<'a>(&'a self, stage: Stage, x: &'a [f64]) -> Interval<'a> {
         let (q, v) = x.split_at(self.robot.nq());
         let step = self.steps[stage.sample];
-        Interval { q, v, tau: &self.samples[stage.sample].tau, phase: stage.phase, step }
+        Interval {
+            q,
+            v,
+            tau: &self.samples[stage.sample].tau,
+            sample: stage.sample,
+            phase: stage.phase,
+            step,
+        }
     }
 }
 

@@ -159,12 +159,13 @@ impl MultibodyProblem {
             for t in 0..at.theta.len() {
                 row[nu + 2 * n + t] = mechanics.effect[(i, t)];
             }
-            let (noise, root) = (mechanics.value[i], self.weights.tau[i].sqrt());
+            let (noise, weight) = (mechanics.value[i], self.force_weight(interval.sample, i));
+            let root = weight.sqrt();
             let theta = at.theta.len();
             let residual = self.refer_to_sensor(&mechanics.parameters, interval, i, noise, (theta, row));
             row.iter_mut().for_each(|x| *x *= root);
             axpy(root * residual, row, &mut m.grad);
-            m.cost += 0.5 * self.weights.tau[i] * residual * residual;
+            m.cost += 0.5 * weight * residual * residual;
         }
         add_product_lower(&mut m.hess, 1.0, s.rows.below(0), s.rows.below(0));
         for r in 0..forces {

@@ -45,7 +45,7 @@ impl MultibodyProblem {
     /// The cost of `noise` in an interval; `p` are the physical parameters.
     pub(super) fn noise_cost(&self, p: &[f64], at: Interval<'_>, noise: &[f64]) -> f64 {
         let error = |j: usize| self.torque_sensor(p, at, j).map_or(noise[j], |(_, slope)| noise[j] / slope);
-        0.5 * (0..noise.len()).map(|j| self.weights.tau[j] * error(j).powi(2)).sum::<f64>()
+        0.5 * (0..noise.len()).map(|j| self.force_weight(at.sample, j) * error(j).powi(2)).sum::<f64>()
     }
 
     /// Adds it to a model whose first variables are the noise.
@@ -58,14 +58,14 @@ impl MultibodyProblem {
     ) {
         for (j, &w) in noise.iter().enumerate() {
             if self.torque_sensors.is_empty() {
-                m.add_direct(w, j, self.weights.tau[j]);
+                m.add_direct(w, j, self.force_weight(at.sample, j));
                 continue;
             }
             row.clear();
             row.resize(m.n(), 0.0);
             row[j] = 1.0;
             let error = self.refer_to_sensor(p, at, j, w, (m.nt, row));
-            m.add_residual(error, row, self.weights.tau[j]);
+            m.add_residual(error, row, self.force_weight(at.sample, j));
         }
     }
 

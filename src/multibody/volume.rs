@@ -68,7 +68,8 @@ impl MultibodyProblem {
         space.along.resize(n, 0.0);
         for r in 0..n {
             // Cov((w, q, v), w_r) W_r; accelerations follow by L.
-            let (row, weight) = (&mut space.rows[width * r..width * (r + 1)], self.weights.tau[r]);
+            let weight = self.force_weight(stage.sample, r);
+            let row = &mut space.rows[width * r..width * (r + 1)];
             let covariance = joint.col(r);
             for j in 0..n {
                 let by = &s.mechanics.solution[width * (before + j)..][..width];

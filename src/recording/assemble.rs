@@ -239,7 +239,7 @@ impl<'a> Assembler<'a> {
         if self.samples.len() < 2 {
             return Err(too_few(self.samples.len()));
         }
-        let missing = fill(&mut self.samples).map_err(|what| LogError::NoReading {
+        let missing = fill_missing(self.robot, &mut self.samples).map_err(|what| LogError::NoReading {
             path: path.clone(),
             what,
             samples: self.samples.len(),
@@ -344,6 +344,21 @@ fn numbers(sample: &Sample) -> impl Iterator<Item = (Quantity, f64)> + '_ {
 
 /// Puts numbers on the line between readings where there are none (beyond the first and last reading: theirs), and says where; the name of a
 /// column without a reading if there is one.
+/// A floating base's quaternion is of length one there too.
+pub(crate) fn fill_missing(robot: &Model, samples: &mut [Sample]) -> Result<Vec<MissingReadings>, String> {
+    let missing = fill(samples)?;
+    let filled = samples
+        .iter_mut()
+        .zip(&missing)
+        .filter(|(_, m)| robot.has_free_flyer() && m.q.iter().any(|&i| (3..7).contains(&i)));
+    for (sample, _) in filled {
+        let norm = sample.q[3..7].iter().map(|x| x * x).sum::<f64>().sqrt();
+        sample.q[3..7].iter_mut().for_each(|x| *x /= norm);
+    }
+    Ok(missing)
+}
+
+/// [`fill_missing`] number by number.
 fn fill(samples: &mut [Sample]) -> Result<Vec<MissingReadings>, String> {
     let all = numbers(&samples[0]).map(|(quantity, _)| quantity);
     let columns: Vec<Quantity> = all.filter(|q| *q != Quantity::Time).collect();

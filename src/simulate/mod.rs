@@ -34,7 +34,10 @@ pub use object::SimulatedObject;
 pub use paced::Paced;
 pub use passage::ObstaclePath;
 pub use posture::Posture;
-pub use recording::{Drive, Footing, HiddenParameters, Noise, Recording, RecordingPlan, Sealed, record};
+pub use recording::{
+    Drive, Footing, Ground, HiddenParameters, Noise, ReadingRates, Reads, Recording, RecordingPlan, Sealed,
+    record,
+};
 pub use stopping::StopAudit;
 pub use sway::{Sway, SwayState};
 pub use truth::HiddenTruth;

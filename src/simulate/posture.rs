@@ -29,6 +29,19 @@ pub struct Foot {
     pub height: f64,
 }
 
+/// A frame that goes round a circle through its place at the start, in the base frame: a hand, say.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Circle {
+    /// Index of its frame among the robot's named ones.
+    pub frame: usize,
+    /// Radius, m.
+    pub radius: f64,
+    /// Rounds a second, Hz.
+    pub frequency_hz: f64,
+    /// Axis (0, 1, 2 for x, y, z) that the circle's plane is normal to.
+    pub normal: usize,
+}
+
 /// A jump of the base, upwards.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Jump {
@@ -55,16 +68,24 @@ pub struct Posture {
     pub jump: Option<Jump>,
     /// The feet.
     pub feet: Vec<Foot>,
+    /// Frames that go round circles; the joints between them and the base follow.
+    pub circles: Vec<Circle>,
     /// Amplitude and frequency (Hz) of each degree of freedom around the start, for joints that are no leg's.
     pub joints: Vec<[f64; 2]>,
     /// A series that the base and joints that are no leg's follow, instead of sway and swing. Its configuration without legs is the reference's.
     pub series: Option<Sway>,
     /// Bandwidth of the law that follows the reference, rad/s.
     pub bandwidth: f64,
+    /// What 1 N m costs the law against what 1 N m brings about in the mean over the motors, as an acceleration. It chooses among torques that all hold the same
+    /// motion. Where some joints are light it must be small: heavy directions then bring about little in comparison, and would not be held.
+    pub effort: f64,
 }
 
 /// Time over which sway and swing grow, s: a start at full swing would ask for a jump of the torques.
 const RAMP: f64 = 0.5;
+
+/// Speed at which a foot goes on down behind the planned end of its step until it meets the ground, m/s.
+const SEARCH: f64 = 0.1;
 
 /// 6 x^5 - 15 x^4 + 10 x^3 between 0 and 1.
 fn blend(x: f64) -> f64 {
@@ -82,6 +103,17 @@ fn quintic(from: [f64; 3], to: [f64; 3], t_end: f64, t: f64) -> f64 {
     let c4 = -15.0 * d + 8.0 * v0 + 7.0 * v1 + 1.5 * a0 - a1;
     let c5 = 6.0 * d - 3.0 * (v0 + v1) - 0.5 * (a0 - a1);
     p0 + x * (v0 + x * (0.5 * a0 + x * (c3 + x * (c4 + x * c5))))
+}
+
+impl Circle {
+    /// How far the frame is from its start at `t` s.
+    fn shift(&self, t: f64) -> Vector3<f64> {
+        let (sine, cosine) = (std::f64::consts::TAU * self.frequency_hz * t).sin_cos();
+        let mut shift = Vector3::zeros();
+        shift[(self.normal + 1) % 3] = cosine - 1.0;
+        shift[(self.normal + 2) % 3] = sine;
+        shift * (self.radius * blend(t / RAMP))
+    }
 }
 
 impl Jump {
@@ -125,6 +157,11 @@ pub(crate) fn ground_rows(kind: LoopKind) -> &'static [(usize, f64)] {
     }
 }
 
+/// Numbers of a frame's place that inverse kinematics bring about.
+fn rows(kind: LoopKind) -> usize {
+    if kind == LoopKind::Rigid { 6 } else { 3 }
+}
+
 /// Degrees of freedom between `joint`, on which a foot is, and the base, from the foot on.
 pub(crate) fn leg(robot: &Model, joint: Option<usize>) -> Vec<usize> {
     let actuated = |joint: Option<usize>| joint.filter(|&i| i >= robot.first_actuated());
@@ -132,15 +169,26 @@ pub(crate) fn leg(robot: &Model, joint: Option<usize>) -> Vec<usize> {
     up.map(|i| robot.v_index(i)).collect()
 }
 
+/// A frame that inverse kinematics place.
+#[derive(Debug)]
+struct Limb {
+    frame: usize,
+    kind: LoopKind,
+    /// Where it is at the start.
+    stands: Placement,
+    /// Degrees of freedom between it and the base.
+    joints: Vec<usize>,
+}
+
 /// The reference of one robot.
 #[derive(Debug)]
 pub struct PostureReference {
     posture: Posture,
     start: Vec<f64>,
-    /// Where the feet are at the start.
-    stands: Vec<Placement>,
-    /// Degrees of freedom of each foot's leg.
-    legs: Vec<Vec<usize>>,
+    /// Feet, then frames on circles.
+    limbs: Vec<Limb>,
+    /// Where each foot came down so far, one place a step; nothing where feet come down as planned.
+    touched: Option<Vec<Vec<Placement>>>,
     workspace: Workspace,
     jacobian: Vec<f64>,
 }
@@ -149,24 +197,30 @@ impl PostureReference {
     /// A reference that begins in configuration `start` (length nq).
     ///
     /// # Errors
-    /// In words, the foot that hangs on too few joints to be placed.
+    /// In words, the foot or hand that hangs on too few joints to be placed.
     pub fn new(robot: &Model, posture: Posture, start: &[f64]) -> Result<Self, String> {
         let mut workspace = Workspace::new(robot);
         workspace.place(robot, start);
-        let stands =
-            posture.feet.iter().map(|f| workspace.frame_placement(&robot.named_frames[f.frame])).collect();
-        let mut legs = Vec::new();
-        for foot in &posture.feet {
-            let frame = &robot.named_frames[foot.frame];
-            let leg = leg(robot, frame.joint);
-            let rows = if foot.kind == LoopKind::Rigid { 6 } else { 3 };
-            if leg.len() < rows {
-                return Err(format!("foot `{}` hangs on {} joints, expected {rows}", frame.name, leg.len()));
+        let feet = posture.feet.iter().map(|f| (f.frame, f.kind));
+        let placed: Vec<_> = feet.chain(posture.circles.iter().map(|c| (c.frame, LoopKind::Point))).collect();
+        let chains: Vec<_> = placed.iter().map(|(f, _)| leg(robot, robot.named_frames[*f].joint)).collect();
+        let mut limbs = Vec::new();
+        for (&(index, kind), chain) in placed.iter().zip(&chains) {
+            // A joint that moves two of them, as one of the torso does both hands, places neither.
+            let shared = |j: &usize| chains.iter().filter(|other| other.contains(j)).count() > 1;
+            let joints: Vec<usize> = chain.iter().copied().filter(|j| !shared(j)).collect();
+            let (frame, rows) = (&robot.named_frames[index], rows(kind));
+            if joints.len() < rows {
+                return Err(format!(
+                    "`{}` hangs on {} joints of its own, expected {rows}",
+                    frame.name,
+                    joints.len()
+                ));
             }
-            legs.push(leg);
+            limbs.push(Limb { frame: index, kind, stands: workspace.frame_placement(frame), joints });
         }
         let jacobian = vec![0.0; 6 * robot.nv()];
-        Ok(Self { posture, start: start.to_vec(), stands, legs, workspace, jacobian })
+        Ok(Self { posture, start: start.to_vec(), limbs, touched: None, workspace, jacobian })
     }
 
     /// Whether a series is followed.
@@ -179,9 +233,42 @@ impl PostureReference {
         self.posture.bandwidth
     }
 
+    /// From now on feet stand where they come down ([`PostureReference::touch`]), and go on down until they do.
+    pub(crate) fn feel_the_ground(&mut self) {
+        self.touched = Some(vec![vec![]; self.posture.feet.len()]);
+    }
+
+    /// Foot `f` has come down at `place`, and stands there until its next step.
+    pub(crate) fn touch(&mut self, f: usize, place: Placement) {
+        if let Some(touched) = &mut self.touched {
+            touched[f].push(place);
+        }
+    }
+
+    /// Where foot `f` should be at `t` if it came down at `touched` so far: each step begins there and ends on the floor that the first stand is on.
+    fn foot_on_ground(&self, touched: &[Placement], f: usize, t: f64) -> Placement {
+        let (foot, mut place) = (&self.posture.feet[f], self.limbs[f].stands);
+        let floor = place.translation.z;
+        for (i, [from, to]) in foot.lifted.iter().enumerate().filter(|(_, [from, _])| t >= *from) {
+            if let Some(stands) = touched.get(i) {
+                place = *stands;
+                continue;
+            }
+            let x = (t - from) / (to - from);
+            let mut step = foot.step;
+            step.z = floor + (i + 1) as f64 * foot.step.z - place.translation.z;
+            place.translation += step * blend(x);
+            place.translation.z += foot.height * blend(2.0 * x.min(1.0 - x)) - SEARCH * (t - to).max(0.0);
+        }
+        place
+    }
+
     /// Where foot `f` should be at `t`.
     fn foot(&self, gravity: f64, f: usize, t: f64) -> Placement {
-        let (foot, mut place) = (&self.posture.feet[f], self.stands[f]);
+        if let Some(touched) = &self.touched {
+            return self.foot_on_ground(&touched[f], f, t);
+        }
+        let (foot, mut place) = (&self.posture.feet[f], self.limbs[f].stands);
         for [from, to] in &foot.lifted {
             let x = (t - from) / (to - from);
             place.translation += foot.step * blend(x);
@@ -206,7 +293,7 @@ impl PostureReference {
         if let Some(series) = &self.posture.series {
             q.copy_from_slice(&series.at(robot, t).q);
             let gravity = robot.gravity.norm();
-            return (0..self.legs.len()).try_for_each(|f| self.reach(robot, gravity, f, t, q));
+            return (0..self.limbs.len()).try_for_each(|limb| self.reach(robot, gravity, limb, t, q));
         }
         let p = &self.posture;
         let ramp = blend(t / RAMP);
@@ -233,18 +320,27 @@ impl PostureReference {
             let turn = start * Rotation3::from_scaled_axis(Vector3::new(sway[3], sway[4], sway[5]));
             q[3..7].copy_from_slice(turn.coords.as_slice());
         }
-        for f in 0..self.legs.len() {
-            self.reach(robot, gravity, f, t, q)?;
-        }
-        Ok(())
+        (0..self.limbs.len()).try_for_each(|limb| self.reach(robot, gravity, limb, t, q))
     }
 
-    /// Newton's iteration on the joints of one leg.
-    fn reach(&mut self, robot: &Model, gravity: f64, f: usize, t: f64, q: &mut [f64]) -> Result<(), String> {
-        let goal = self.foot(gravity, f, t);
-        let (n, leg) = (robot.nv(), self.legs[f].clone());
-        let frame = &robot.named_frames[self.posture.feet[f].frame];
-        let rows = if self.posture.feet[f].kind == LoopKind::Rigid { 6 } else { 3 };
+    /// What torques cost the law.
+    pub fn effort(&self) -> f64 {
+        self.posture.effort
+    }
+
+    /// Where limb `i` should be at `t`.
+    fn goal(&self, gravity: f64, i: usize, t: f64) -> Placement {
+        let Some(circle) = i.checked_sub(self.posture.feet.len()) else { return self.foot(gravity, i, t) };
+        let mut place = self.limbs[i].stands;
+        place.translation += self.posture.circles[circle].shift(t);
+        place
+    }
+
+    /// Newton's iteration on the joints of limb `i`.
+    fn reach(&mut self, robot: &Model, gravity: f64, i: usize, t: f64, q: &mut [f64]) -> Result<(), String> {
+        let goal = self.goal(gravity, i, t);
+        let (n, limb) = (robot.nv(), &self.limbs[i]);
+        let (frame, joints, rows) = (&robot.named_frames[limb.frame], &limb.joints, rows(limb.kind));
         let (mut step, mut to) = (vec![0.0; n], q.to_vec());
         for _ in 0..STEPS {
             self.workspace.place(robot, q);
@@ -257,15 +353,15 @@ impl PostureReference {
                 return Ok(());
             }
             self.workspace.frame_jacobian(robot, frame, Axes::WorldAligned, &mut self.jacobian);
-            let j = DMatrix::from_fn(rows, leg.len(), |r, c| self.jacobian[n * r + leg[c]]);
+            let j = DMatrix::from_fn(rows, joints.len(), |r, c| self.jacobian[n * r + joints[c]]);
             let Some(change) = j.svd(true, true).solve(&error, 1e-9).ok().filter(|c| c.amax() < 1e3) else {
                 break;
             };
             step.fill(0.0);
-            leg.iter().zip(change.iter()).for_each(|(&c, x)| step[c] = x.clamp(-0.5, 0.5));
+            joints.iter().zip(change.iter()).for_each(|(&c, x)| step[c] = x.clamp(-0.5, 0.5));
             integrate(robot, q, &step, &mut to);
             q.copy_from_slice(&to);
         }
-        Err(format!("foot `{}` cannot be where the reference wants it at {t} s", frame.name))
+        Err(format!("`{}` cannot be where the reference wants it at {t} s", frame.name))
     }
 }

@@ -1,19 +1,17 @@
 //! The law of a simulated legged robot: torques that bring its acceleration, under the contacts of the moment, as near as
-//! possible to what the reference asks for. It knows the nominal model and the true state of motion.
+//! possible to what the reference asks for. It knows what it believes of the model, and the true state of motion.
 
 use std::sync::Arc;
 
 use nalgebra::{DMatrix, DVector};
 
 use super::posture::{PostureReference, ground_rows};
+use super::recording::Belief;
 use crate::dynamics::ConstrainedDynamics;
 use crate::dynamics::constraint::Sensitivities;
-use crate::robot::Model;
 use crate::robot::configuration::difference;
+use crate::robot::{Model, Placement};
 
-/// Weight of a torque (N m) against an acceleration (rad/s^2): small enough not to be seen in the motion, and enough to
-/// choose among torques that all hold the same motion.
-const EFFORT: f64 = 1e-3;
 /// Interval of the differences that give speed and acceleration of the reference, s. Shorter ones divide what the inverse
 /// kinematics leave by the square of a smaller number.
 const INTERVAL: f64 = 2e-3;
@@ -22,7 +20,7 @@ const INTERVAL: f64 = 2e-3;
 pub(super) struct WholeBody {
     robot: Arc<Model>,
     reference: PostureReference,
-    nominal: Vec<f64>,
+    believed: Belief,
     dynamics: ConstrainedDynamics,
     slopes: Sensitivities,
     zero: Vec<f64>,
@@ -33,7 +31,12 @@ pub(super) struct WholeBody {
 }
 
 impl WholeBody {
-    pub fn new(robot: Arc<Model>, reference: PostureReference, dynamics: ConstrainedDynamics) -> Self {
+    pub fn new(
+        robot: Arc<Model>,
+        reference: PostureReference,
+        dynamics: ConstrainedDynamics,
+        believed: Belief,
+    ) -> Self {
         let n = robot.nv();
         let base = if robot.has_free_flyer() { 6 } else { 0 };
         let mut joint_of = vec![0; n];
@@ -45,7 +48,7 @@ impl WholeBody {
             driven,
             joint_of,
             slopes: Sensitivities::new(&robot, dynamics.constraints(), false),
-            nominal: robot.nominal_parameters(),
+            believed,
             zero: vec![0.0; robot.nv()],
             robot,
             reference,
@@ -69,6 +72,11 @@ impl WholeBody {
             rows[r].1 * by[n * rows[r].0 + self.driven[c]]
         });
         (slopes, DVector::from_fn(rows.len(), |r, _| rows[r].1 * self.dynamics.force()[rows[r].0]))
+    }
+
+    /// Foot `f` stands at `place` from now on, wherever it was meant to.
+    pub fn touch(&mut self, f: usize, place: Placement) {
+        self.reference.touch(f, place);
     }
 
     /// Which constraints are active from now on.
@@ -99,7 +107,14 @@ impl WholeBody {
             (after[j] - before[j]) / (INTERVAL * INTERVAL) + w * w * error[j] + 2.0 * w * (speed - v[j])
         });
         self.dynamics
-            .forward_derivatives(&robot, q, v, &self.zero, &self.nominal, &mut self.slopes)
+            .forward_derivatives(
+                &robot,
+                q,
+                v,
+                &self.zero,
+                &self.believed.parameters[..robot.parameter_count()],
+                &mut self.slopes,
+            )
             .map_err(|e| e.to_string())?;
         let (driven, watched) = (&self.driven, &self.watched);
         let by = DMatrix::from_fn(watched.len(), driven.len(), |i, j| {
@@ -109,7 +124,7 @@ impl WholeBody {
         let missing = DVector::from_fn(watched.len(), |i, _| wanted[watched[i]] - motion[watched[i]]);
         let mut normal = by.tr_mul(&by);
         let scale = normal.diagonal().mean();
-        let effort = EFFORT * EFFORT * scale.max(1.0);
+        let effort = self.reference.effort().powi(2) * scale.max(1.0);
         (0..driven.len()).for_each(|k| normal[(k, k)] += effort);
         let mut asked = by.tr_mul(&missing);
         if self.reference.follows_series() {
@@ -121,7 +136,7 @@ impl WholeBody {
         tau.fill(0.0);
         for (&j, x) in driven.iter().zip(solved.iter()) {
             let joint = &robot.joints[self.joint_of[j]];
-            let friction = joint.friction.viscous * v[j] + joint.friction.offset;
+            let friction = self.believed.friction(&robot, self.joint_of[j], v[j]);
             tau[j] = (x + friction).clamp(-joint.limits.torque, joint.limits.torque);
         }
         Ok(())

@@ -6,6 +6,7 @@
 mod choice;
 mod combinations;
 mod file;
+mod following;
 mod footing;
 mod inverse;
 mod load;
@@ -39,6 +40,7 @@ use crate::study::validation::ValidationFinding;
 use choice::Shown;
 pub use choice::{EstimateChoice, EstimationMethod, MethodValidation, UnseenTorqueError};
 pub use combinations::{BaseParameterRow, BaseRows};
+pub use following::FollowedPosture;
 use inverse::Regressed;
 pub(in crate::study) use load::{field_error, lay_over};
 pub use noise::{NoiseFinding, NoiseUse};
@@ -78,6 +80,8 @@ pub struct EstimationStudy {
     pub deviations: Deviations,
     /// Contacts and closed loops.
     pub contacts: Contacts,
+    /// What deviations of forces are more in the interval behind each sample, N (N m), since nobody knows whether a foot stands; empty where nothing is added.
+    pub added_force: Vec<f64>,
     /// Sensors beside the encoders.
     pub observations: Vec<Observation>,
     /// Observed work of each interval, J, and its standard deviation.
@@ -129,6 +133,7 @@ impl EstimationStudy {
         let problem = MultibodyProblem::new(robot, map, self.samples.clone(), self.step_s, &self.deviations)?
             .with_intervals(&self.intervals_s)?
             .with_missing(self.missing.clone())?
+            .with_added_force_deviations(self.added_force.clone())?
             .formulated(self.formulation)
             .with_equations(self.equations.clone())
             .with_bounds(&self.bounds)?;

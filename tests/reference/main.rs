@@ -101,6 +101,7 @@ const PLANS: [Plan; 9] = [
             ("campaign::mechanism", "MechanismCampaignFile", "kind = mechanism"),
             ("campaign::estimation::deviations", "DeviationsFile", "kind = estimation_deviations"),
             ("campaign::localisation", "LocalisationFile", "kind = localisation"),
+            ("campaign::tracking", "TrackingFile", "kind = tracking"),
             ("campaign::transmission", "TransmissionFile", "kind = transmission"),
         ],
     },

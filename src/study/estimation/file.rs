@@ -16,7 +16,7 @@ use crate::multibody::parameters::JointParameter;
 use crate::recording::Quantity;
 use crate::robot::LoopKind;
 use simulate::Truth;
-pub(super) use simulate::{PostureFile, Simulate};
+pub(super) use simulate::{PostureFile, Rates, Simulate};
 
 /// The version of the format that this crate reads.
 pub(super) const SCHEMA: u32 = 1;
@@ -64,6 +64,10 @@ pub(super) struct File {
     /// Feet (hands) that stand on the ground.
     #[serde(default)]
     pub contact: Vec<Contact>,
+    /// Times in `contact` (of simulated ground: as they are told) may be off by this, s. For so long before and after each, nobody says whether the foot stands, and its
+    /// force may be anything up to the robot's weight.
+    #[serde(default)]
+    pub contact_time_error_s: f64,
     /// Sensors beside the encoders.
     #[serde(default)]
     pub sensor: Vec<SensorFile>,

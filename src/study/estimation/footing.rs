@@ -13,8 +13,8 @@ use crate::multibody::{ContactPhase, Contacts, Deviations, Observation};
 use crate::recording::Sample;
 use crate::recording::Sensor;
 use crate::robot::Placement;
-use crate::simulate::posture::{Foot, Jump, Posture};
-use crate::simulate::{Drive, Footing};
+use crate::simulate::posture::{Circle, Foot, Jump, Posture};
+use crate::simulate::{Drive, Footing, Reads};
 use crate::study::standing::read_motion;
 
 /// Baumgarte's damping of contacts, and of loops with stiffness, 1/s and 1/s^2: rates that a sampling interval of a few
@@ -25,42 +25,97 @@ const LOOP_DAMPING: f64 = 40.0;
 /// fit a log.
 const SLIPS: f64 = 0.01;
 const NOISE: f64 = 6.0;
+/// Times of one sample differ by rounding, s.
+const SAME: f64 = 1e-6;
+
+/// When each sample of a log was taken, s since the first.
+pub(super) struct Stamps {
+    times: Vec<f64>,
+    /// Whether times of contact must be those of samples: a simulated robot's are what the file says.
+    exact: bool,
+}
+
+impl Stamps {
+    pub(super) fn of_log(samples: &[Sample]) -> Self {
+        let first = samples.first().map_or(0.0, |s| s.t);
+        Self { times: samples.iter().map(|s| s.t - first).collect(), exact: false }
+    }
+
+    pub(super) fn of_simulation(samples: &[Reads]) -> Self {
+        Self { times: samples.iter().map(|s| s.t).collect(), exact: true }
+    }
+
+    fn last(&self) -> usize {
+        self.times.len() - 1
+    }
+
+    /// The sample nearest to `t`; behind the last one they go on as before it.
+    fn nearest(&self, t: f64) -> usize {
+        let last = self.last();
+        let behind = self.times.partition_point(|x| *x < t);
+        if behind > last {
+            let step = self.times[last] - self.times[last.saturating_sub(1)];
+            // Times of contact end somewhere.
+            return last + ((t - self.times[last]) / step).round().min(1e9) as usize;
+        }
+        let nearer_before = behind > 0 && t - self.times[behind - 1] <= self.times[behind] - t;
+        if nearer_before { behind - 1 } else { behind }
+    }
+
+    /// The sample of a time of contact, if it can be one.
+    fn sample(&self, t: f64) -> Option<usize> {
+        let k = Some(t).filter(|t| *t >= 0.0 && t.is_finite()).map(|t| self.nearest(t))?;
+        let there = self.times.get(k).is_none_or(|x| (x - t).abs() < SAME * t.max(1.0));
+        (there || !self.exact).then_some(k)
+    }
+}
+
+/// Contacts of a problem, and where their forces are unknown.
+pub(super) struct Stands {
+    pub(super) contacts: Contacts,
+    /// What deviations of forces are more in the interval behind each sample, N (N m); empty where nothing is added.
+    pub(super) added_force: Vec<f64>,
+}
+
+/// In the air from which sample to which.
+type Lifted = Vec<[usize; 2]>;
+
+/// Samples up to which each foot is in the air, each interval longer by `time_s` at both ends.
+fn widened(lifted: &Lifted, stamps: &Stamps, time_s: f64) -> Lifted {
+    let mut wide: Lifted = Vec::with_capacity(lifted.len());
+    for &[from, to] in lifted {
+        let shifted =
+            |k: usize, by: f64| stamps.times.get(k).map_or(k, |t| stamps.nearest((t + by).max(0.0)));
+        let (from, to) = (shifted(from, -time_s), shifted(to, time_s));
+        match wide.last_mut() {
+            Some(last) if from <= last[1] => last[1] = to,
+            _ => wide.push([from, to]),
+        }
+    }
+    wide
+}
 
 impl Reader<'_> {
-    /// The samples between which contact `c` is in the air, in order, within a log of `count` samples.
-    fn lifted(
-        &self,
-        file: &File,
-        step_s: f64,
-        c: usize,
-        count: usize,
-    ) -> Result<Vec<[usize; 2]>, EstimateError> {
+    /// The samples between which contact `c` is in the air, in order.
+    fn lifted(&self, file: &File, stamps: &Stamps, c: usize) -> Result<Lifted, EstimateError> {
         let contact = &file.contact[c];
         let field = format!("contact[{c}].lifted_s");
-        let last = count - 1;
-        let end = last as f64 * step_s;
-        let sample = |t: f64| {
-            let k = (t / step_s).round();
-            if t >= 0.0 && t.is_finite() && (t / step_s - k).abs() < 1e-6 * k.max(1.0) {
-                return Ok(k as usize);
-            }
-            self.error(
+        let last = stamps.last();
+        let sample = |t: f64| match stamps.sample(t) {
+            Some(k) => Ok(k),
+            None => self.error(
                 &field,
-                format!("{t} s, expected a multiple >= 0 of the sampling interval {} s", step_s),
-            )
+                format!("{t} s, expected the time of a sample (a multiple of the sampling interval), >= 0"),
+            ),
         };
-        let every = match contact.repeat_s {
-            Some(t) => Some(sample(t)?).filter(|k| *k > 0),
-            None => None,
-        };
-        if contact.repeat_s.is_some() && every.is_none() {
+        if contact.repeat_s.is_some_and(|t| !(t > 0.0 && t.is_finite())) {
             return self.error(&format!("contact[{c}].repeat_s"), "expected a positive time".into());
         }
-        let mut lifted: Vec<[usize; 2]> = Vec::new();
+        let mut lifted: Lifted = Vec::new();
         for round in 0.. {
-            let shift = every.unwrap_or(0) * round;
+            let shift = contact.repeat_s.unwrap_or(0.0) * f64::from(round);
             for &[from, to] in &contact.lifted_s {
-                let (from, to) = (sample(from)? + shift, sample(to)? + shift);
+                let (from, to) = (sample(from + shift)?, sample(to + shift)?);
                 if from >= to {
                     return self.error(&field, format!("from sample {from} to {to}, expected a later end"));
                 }
@@ -72,24 +127,73 @@ impl Reader<'_> {
                     if round > 0 {
                         continue;
                     }
-                    let t = to as f64 * step_s;
+                    let (t, end) = (
+                        contact.lifted_s[0][1].max(contact.lifted_s.last().map_or(0.0, |l| l[1])),
+                        stamps.times[last],
+                    );
                     return self.error(&field, format!("until {t} s, but the log ends at {end} s"));
                 }
                 lifted.push([from, to]);
             }
-            if every.is_none_or(|k| k * (round + 1) >= last) {
+            let over = |period: f64| period * f64::from(round + 1) >= stamps.times[last];
+            if contact.repeat_s.is_none_or(over) {
                 break;
             }
         }
         Ok(lifted)
     }
 
-    /// Contacts and loops over a log of `count` samples.
-    pub(super) fn contacts(&self, file: &File, step_s: f64, count: usize) -> Result<Contacts, EstimateError> {
+    /// Contacts and loops of a simulated robot over its samples.
+    pub(super) fn simulated_contacts(&self, file: &File, stamps: &Stamps) -> Result<Contacts, EstimateError> {
+        let lifted =
+            (0..file.contact.len()).map(|c| self.lifted(file, stamps, c)).collect::<Result<_, _>>()?;
+        self.contacts(file, lifted, stamps.times.len())
+    }
+
+    /// Contacts and loops over a log as the estimator knows them: by the file, or as a simulated sensor `told` (s).
+    pub(super) fn stands(
+        &self,
+        file: &File,
+        stamps: &Stamps,
+        told: Option<&Vec<Vec<[f64; 2]>>>,
+    ) -> Result<Stands, EstimateError> {
+        let error_s = file.contact_time_error_s;
+        if !(error_s >= 0.0 && error_s.is_finite()) {
+            return self.error("contact_time_error_s", format!("{error_s}, expected a number >= 0"));
+        }
+        let seen = |t: f64| if t.is_finite() { stamps.nearest(t.max(0.0)) } else { usize::MAX };
+        let lifted: Vec<Lifted> = match told {
+            Some(told) => told.iter().map(|of| of.iter().map(|l| l.map(seen)).collect()).collect(),
+            None => {
+                (0..file.contact.len()).map(|c| self.lifted(file, stamps, c)).collect::<Result<_, _>>()?
+            }
+        };
+        let mut added_force = vec![];
+        if error_s > 0.0 {
+            let robot = &self.robot;
+            let mass: f64 =
+                (0..robot.bodies()).map(|i| self.robot.nominal_parameters()[robot.inertial_index(i)]).sum();
+            added_force = vec![0.0; stamps.times.len()];
+            for t in lifted.iter().flatten().flatten().filter_map(|&k| stamps.times.get(k)) {
+                let (first, last) = (stamps.nearest((t - error_s).max(0.0)), stamps.nearest(t + error_s));
+                added_force[first..last.min(stamps.times.len())].fill(mass * robot.gravity.norm());
+            }
+        }
+        let lifted = lifted.iter().map(|l| widened(l, stamps, error_s)).collect();
+        Ok(Stands { contacts: self.contacts(file, lifted, stamps.times.len())?, added_force })
+    }
+
+    /// Contacts that are in the air between these of `count` samples, and loops.
+    fn contacts(
+        &self,
+        file: &File,
+        mut lifted: Vec<Lifted>,
+        count: usize,
+    ) -> Result<Contacts, EstimateError> {
         if !(file.compliance >= 0.0 && file.compliance.is_finite()) {
             return self.error("compliance", format!("{}, expected a number >= 0", file.compliance));
         }
-        let (robot, mut constraints, mut lifted) = (&self.robot, Vec::new(), Vec::new());
+        let (robot, mut constraints) = (&self.robot, Vec::new());
         for (c, contact) in file.contact.iter().enumerate() {
             let frame = self.frame(&format!("contact[{c}].frame"), &contact.frame)?;
             if let Some(friction) = contact.friction {
@@ -97,7 +201,6 @@ impl Reader<'_> {
             }
             let held = Constraint::contact(robot, frame, contact.kind, Placement::identity());
             constraints.push(held.stabilised(0.0, DAMPING));
-            lifted.push(self.lifted(file, step_s, c, count)?);
         }
         if file.loops {
             if robot.loops.is_empty() {
@@ -110,7 +213,8 @@ impl Reader<'_> {
                 lifted.push(Vec::new());
             }
         }
-        let mut changes: Vec<usize> = lifted.iter().flatten().flatten().copied().collect();
+        let mut changes: Vec<usize> =
+            lifted.iter().flatten().flatten().copied().filter(|k| k.saturating_add(1) < count).collect();
         changes.push(0);
         changes.sort_unstable();
         changes.dedup();
@@ -223,8 +327,8 @@ impl Reader<'_> {
     pub(super) fn posture(
         &self,
         file: &File,
-        (p, step_s): (&file::PostureFile, f64),
-        count: usize,
+        p: &file::PostureFile,
+        stamps: &Stamps,
     ) -> Result<Drive, EstimateError> {
         self.positive("simulate.posture.bandwidth_rad_s", p.bandwidth_rad_s)?;
         self.finite("simulate.posture.sway", p.sway.as_flattened())?;
@@ -234,13 +338,24 @@ impl Reader<'_> {
         self.finite("simulate.posture.height_m", &[p.height_m])?;
         let mut feet = Vec::new();
         for (c, contact) in file.contact.iter().enumerate() {
-            let times = |[a, b]: [usize; 2]| [a as f64 * step_s, b as f64 * step_s];
+            let times = |lifted: [usize; 2]| lifted.map(|k| stamps.times[k]);
             feet.push(Foot {
                 frame: self.frame(&format!("contact[{c}].frame"), &contact.frame)?,
                 kind: contact.kind,
-                lifted: self.lifted(file, step_s, c, count)?.into_iter().map(times).collect(),
+                lifted: self.lifted(file, stamps, c)?.into_iter().map(times).collect(),
                 step: Vector3::from(p.step_m),
                 height: p.height_m,
+            });
+        }
+        let mut circles = Vec::new();
+        for (c, circle) in p.circle.iter().enumerate() {
+            let field = |name: &str| format!("simulate.posture.circle[{c}].{name}");
+            self.finite(&field("frequency_hz"), &[circle.frequency_hz])?;
+            circles.push(Circle {
+                frame: self.frame(&field("frame"), &circle.frame)?,
+                radius: self.positive(&field("radius_m"), circle.radius_m)?,
+                frequency_hz: circle.frequency_hz,
+                normal: circle.normal as usize,
             });
         }
         let mut joints = vec![[0.0; 2]; self.robot.nv()];
@@ -282,9 +397,11 @@ impl Reader<'_> {
             moving: p.moving_s,
             jump,
             feet,
+            circles,
             joints,
             series,
             bandwidth: p.bandwidth_rad_s,
+            effort: self.positive("simulate.posture.effort", p.effort)?,
         })))
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::EstimationStudy;
 use super::file::{self, File, Numbers};
+use super::footing::{Stamps, Stands};
 use super::log::Samples;
 use serde::Deserialize;
 
@@ -16,7 +17,7 @@ use crate::inertia::INERTIAL;
 use crate::multibody::equations::ParameterEquation;
 use crate::multibody::parameters::ParameterMap;
 use crate::multibody::{Deviations, ParameterBound};
-use crate::recording::{EvenLog, Sample};
+use crate::recording::Sample;
 use crate::robot::{self, Model};
 
 /// What a quaternion's length may differ from one by.
@@ -46,27 +47,30 @@ impl EstimationStudy {
     pub fn load_changed(path: impl AsRef<Path>, changes: &[&toml::Table]) -> Result<Self, EstimateError> {
         let path = path.as_ref();
         let file = File::read(path, changes)?;
-        let reader = Reader { path, robot: Arc::new(file.load_robot(path)?) };
+        let reader = Reader::new(path, &file)?;
         let (map, prior_deviations) = reader.parameters(&file)?;
         let bounds = reader.bounds(&file)?;
         let equations = reader.equations(&file, &map)?;
         let deviations = reader.deviations(&file, prior_deviations)?;
         let observations = reader.observations(&file)?;
-        let (mut log, sealed, contacts) = match (file.log.is_empty(), &file.simulate) {
+        let (mut log, sealed, Stands { contacts, added_force }) = match (file.log.is_empty(), &file.simulate)
+        {
             (false, None) => {
                 let folder = path.parent().unwrap_or(Path::new("."));
                 let log = reader.read_logs(folder, &file, &observations)?;
-                let contacts = reader.contacts(&file, log.step_s, log.samples.len())?;
-                (log, None, contacts)
+                let stands = reader.stands(&file, &Stamps::of_log(&log.samples), None)?;
+                (log, None, stands)
             }
             (true, Some(simulate)) => {
                 let Some(step_s) = file.step_s else {
                     return reader.error("step_s", "missing, expected the simulator's interval".into());
                 };
-                let contacts = reader.contacts(&file, step_s, reader.count(step_s, simulate)?)?;
-                let (log, sealed) = reader.simulate(&file, (simulate, step_s), &contacts, &observations)?;
-                let EvenLog { samples, readings, work } = log;
-                (Samples::even(samples, readings, work, step_s), Some(sealed), contacts)
+                let reads = reader.reads(simulate, step_s)?;
+                let stamps = Stamps::of_simulation(&reads);
+                let plan = reader.plan(&file, (simulate, &stamps, reads), &observations, None)?;
+                let recording = reader.simulate(&file, &plan)?;
+                let stands = reader.stands(&file, &stamps, recording.lifted.as_ref())?;
+                (Samples::simulated(recording.log, recording.missing, step_s), Some(recording.sealed), stands)
             }
             _ => return reader.error("log / simulate", "expected exactly one of the two".into()),
         };
@@ -95,6 +99,7 @@ impl EstimationStudy {
             map,
             deviations,
             contacts,
+            added_force,
             work,
             equations,
             bounds,
@@ -121,7 +126,7 @@ impl File {
     }
 
     /// Reads a problem file with changes laid over it.
-    fn read(path: &Path, changes: &[&toml::Table]) -> Result<Self, EstimateError> {
+    pub(super) fn read(path: &Path, changes: &[&toml::Table]) -> Result<Self, EstimateError> {
         let problem = |field: &str, reason: String| field_error(path, field, reason);
         let text =
             std::fs::read_to_string(path).map_err(|e| problem("the file", format!("cannot be read: {e}")))?;
@@ -193,6 +198,13 @@ fn replace(old: &mut toml::Value, new: &toml::Value) {
 
 pub(in crate::study) fn field_error(path: &Path, field: &str, reason: String) -> EstimateError {
     EstimateError::Field { file: PathBuf::from(path), field: field.to_owned(), reason }
+}
+
+impl<'a> Reader<'a> {
+    /// Of the problem file at `path`; loads its robot.
+    pub(super) fn new(path: &'a Path, file: &File) -> Result<Self, EstimateError> {
+        Ok(Self { path, robot: Arc::new(file.load_robot(path)?) })
+    }
 }
 
 impl Reader<'_> {

@@ -8,8 +8,8 @@ use crate::estimate::error::EstimateError;
 use crate::multibody::parameters::ParameterMap;
 use crate::multibody::{Deviations, Observation};
 use crate::recording::{
-    AngleUnit, ColumnNames, LogError, LogFormat, LogRequest, MeasurementLog, MissingReadings, Quantity,
-    Sample,
+    AngleUnit, ColumnNames, EvenLog, LogError, LogFormat, LogRequest, MeasurementLog, MissingReadings,
+    Quantity, Sample,
 };
 
 /// A stated interval and the log's may differ by this share of it.
@@ -32,10 +32,16 @@ pub(super) struct Samples {
 }
 
 impl Samples {
-    /// Samples at even intervals.
-    pub fn even(samples: Vec<Sample>, readings: Vec<Vec<f64>>, work: Vec<f64>, step_s: f64) -> Self {
-        let intervals_s = vec![step_s; samples.len()];
-        Self { samples, readings, work, intervals_s, step_s, ..Self::default() }
+    /// Samples of a simulated robot; `step_s` is the interval where sensors have no rates of their own.
+    pub fn simulated(log: EvenLog, missing: Vec<MissingReadings>, step_s: f64) -> Self {
+        let EvenLog { samples, readings, work } = log;
+        let intervals_s = if missing.is_empty() {
+            vec![step_s; samples.len()]
+        } else {
+            let behind = samples.windows(2).map(|pair| pair[1].t - pair[0].t);
+            behind.chain([step_s]).collect()
+        };
+        Self { samples, readings, work, missing, intervals_s, step_s, ..Self::default() }
     }
 
     /// Adds a log behind what there is, but for segments of a single sample: they tell nothing of the motion.
@@ -135,7 +141,7 @@ impl Reader<'_> {
         }
         periods.sort_by(f64::total_cmp);
         all.step_s = file.step_s.unwrap_or(periods[periods.len() / 2]);
-        self.check_evenness(file, &all)?;
+        self.check_gaps(file, &all)?;
         if all.missing.iter().all(MissingReadings::is_empty) {
             all.missing.clear();
         }
@@ -152,16 +158,16 @@ impl Reader<'_> {
         }
     }
 
-    /// Schedules of contact count samples: they need even intervals.
-    fn check_evenness(&self, file: &File, all: &Samples) -> Result<(), EstimateError> {
+    /// Contacts and loops go on from sample to sample.
+    fn check_gaps(&self, file: &File, all: &Samples) -> Result<(), EstimateError> {
         let inner = &all.intervals_s[..all.samples.len() - 1];
-        let uneven = |h: &f64| (h - all.step_s).abs() > UNEVEN * all.step_s;
-        match inner.iter().position(uneven).filter(|_| !file.contact.is_empty() || file.loops) {
+        let gap = inner.iter().position(|h| h.is_infinite());
+        match gap.filter(|_| !file.contact.is_empty() || file.loops) {
             None => Ok(()),
             Some(k) => {
-                let (h, step) = (inner[k], all.step_s);
+                let t = all.samples[k].t;
                 let reason = format!(
-                    "{h} s behind sample {}; contacts and loops need intervals of {step} s without a gap",
+                    "a gap behind sample {} (at {t} s); contacts and loops need a log without one",
                     k + 1
                 );
                 self.error("log", reason)

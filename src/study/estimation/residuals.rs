@@ -106,7 +106,9 @@ impl<'a> Leftover<'a> {
                 }
             }
         }
-        for (k, noise) in problem.noise(trajectory)?.iter().enumerate() {
+        for (k, noise) in
+            problem.noise(trajectory)?.iter().enumerate().filter(|(k, _)| problem.knows_forces(*k))
+        {
             for (j, w) in noise.iter().enumerate() {
                 channels[2 * n + j].residuals[k] = Some(w / deviations.tau[j]);
             }
@@ -130,7 +132,11 @@ impl<'a> Leftover<'a> {
                     self.deviations.dq[j],
                     is_read(self.problem.robot(), self.missing.get(sample), 1, j),
                 ),
-                (noise.get(j).copied().unwrap_or(0.0), self.deviations.tau[j], step && noise.len() == n),
+                (
+                    noise.get(j).copied().unwrap_or(0.0),
+                    self.deviations.tau[j],
+                    step && noise.len() == n && self.problem.knows_forces(sample),
+                ),
             ];
             for (quantity, (variance, deviation, counts)) in variances.into_iter().enumerate() {
                 if counts && deviation.is_finite() {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
+use crate::multibody::equations::Plane;
 use crate::multibody::parameters::JointParameter;
 
 /// Samples from the simulator.
@@ -19,6 +20,10 @@ pub(in crate::study::estimation) struct Simulate {
     pub start_rad: Vec<f64>,
     /// Standard deviations of the noise.
     pub noise: Noise,
+    /// How often each sensor is read, Hz; left out: all in every sample.
+    pub rates_hz: Option<Rates>,
+    /// Ground that is not where the robot believes it, and times of contact that are not told as they are; left out: neither. For `posture`.
+    pub ground: Option<GroundFile>,
     /// A motion that is followed.
     pub sines: Option<Sines>,
     /// Torques that are applied. Without either nothing drives the arm.
@@ -29,9 +34,33 @@ pub(in crate::study::estimation) struct Simulate {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+pub(in crate::study::estimation) struct Rates {
+    /// Encoders: positions and velocities of the joints.
+    pub joints: f64,
+    /// The base's attitude and velocities, and sensors beside the encoders.
+    pub base: f64,
+    /// Torques of the motors.
+    pub torques: f64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::study::estimation) struct GroundFile {
+    /// Every place where a foot comes down is higher or lower by up to this, m.
+    pub height_error_m: f64,
+    /// Every time that is told of a contact is early or late by up to this, s.
+    pub told_time_error_s: f64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(in crate::study::estimation) struct PostureFile {
     /// How fast errors are corrected, rad/s.
     pub bandwidth_rad_s: f64,
+    /// What 1 N m costs the law against what 1 N m brings about in the mean over the motors, as an acceleration. With the default a robot with light joints, such as those
+    /// of an arm, sinks under its weight; 1e-6 holds it.
+    #[serde(default = "effort")]
+    pub effort: f64,
     /// A `summary.json` of `surelift excite` whose motion is followed, instead of sway and joints; relative to this file.
     pub motion: Option<PathBuf>,
     /// Amplitude (m, rad), frequency (Hz) and phase (rad) of the base along x, y, z and about them.
@@ -54,6 +83,26 @@ pub(in crate::study::estimation) struct PostureFile {
     /// Joints that are no leg's.
     #[serde(default)]
     pub joint: Vec<Swing>,
+    /// Frames that go round circles, as a hand may; the joints between them and the base follow.
+    #[serde(default)]
+    pub circle: Vec<CircleFile>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::study::estimation) struct CircleFile {
+    /// The named frame.
+    pub frame: String,
+    /// Radius of the circle, which goes through the frame's place at the start, m.
+    pub radius_m: f64,
+    /// Rounds a second, Hz.
+    pub frequency_hz: f64,
+    /// Axis of the base frame that the circle's plane is normal to.
+    pub normal: Plane,
+}
+
+fn effort() -> f64 {
+    1e-3
 }
 
 #[derive(Debug, Deserialize)]
@@ -149,7 +198,31 @@ impl Waves<'_> {
     }
 }
 
+/// Most samples a second.
+const MOST_HZ: f64 = 1e6;
+
 impl Simulate {
+    /// What is wrong with rates and ground: field and reason.
+    pub fn reading_fault(&self) -> Option<(String, String)> {
+        if let Some(Rates { joints, base, torques }) = &self.rates_hz {
+            for (name, rate) in [("joints", joints), ("base", base), ("torques", torques)] {
+                if !(*rate > 0.0 && *rate <= MOST_HZ) {
+                    let reason = format!("{rate}, expected a number > 0, at most {MOST_HZ}");
+                    return Some((format!("simulate.rates_hz.{name}"), reason));
+                }
+            }
+        }
+        let GroundFile { height_error_m, told_time_error_s } = self.ground.as_ref()?;
+        for (name, x) in [("height_error_m", height_error_m), ("told_time_error_s", told_time_error_s)] {
+            if !(*x >= 0.0 && x.is_finite()) {
+                return Some((format!("simulate.ground.{name}"), format!("{x}, expected a number >= 0")));
+            }
+        }
+        let walks = self.posture.as_ref().is_some_and(|p| p.jump.is_none());
+        let reason = "needs a `posture` without a jump: nothing else steps on ground";
+        (!walks).then(|| ("simulate.ground".to_owned(), reason.to_owned()))
+    }
+
     /// What is wrong with the waves that drive the robot: field and reason.
     pub fn drive_fault(&self) -> Option<(String, String)> {
         let sines = self.sines.as_ref().map(|x| Waves {
@@ -178,6 +251,8 @@ pub(in crate::study::estimation) struct Truth {
     /// Friction that differs from the nominal one.
     #[serde(default)]
     pub joint: Vec<TrueJoint>,
+    /// Coulomb and viscous friction of every motor is the nominal one times a factor, drawn by the seed between this and one over it (in logarithms).
+    pub friction_factor: Option<f64>,
 }
 
 #[derive(Debug, Deserialize)]

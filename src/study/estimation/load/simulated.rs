@@ -7,13 +7,21 @@ use super::Reader;
 use crate::dynamics::actuation::extended_parameters;
 use crate::estimate::error::EstimateError;
 use crate::inertia::pseudo::from_center_of_mass;
-use crate::multibody::{Contacts, Observation};
-use crate::recording::EvenLog;
-use crate::simulate::{Drive, HiddenParameters, Noise, RecordingPlan, Sealed, record};
+use crate::multibody::JointParameter;
+use crate::multibody::Observation;
+use crate::simulate::{
+    Drive, Ground, HiddenParameters, Noise, ReadingRates, Reads, Recording, RecordingPlan, record,
+};
+use crate::study::estimation::footing::Stamps;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// Stream of random numbers that friction is drawn from, beside those of noise and ground.
+const FRICTION: u64 = 3;
 
 impl Reader<'_> {
     /// Nominal parameters with the file's truth in them.
-    fn truth(&self, file: &File) -> Result<HiddenParameters, EstimateError> {
+    fn truth(&self, file: &File, seed: u64) -> Result<HiddenParameters, EstimateError> {
         let (robot, mut p) = (&self.robot, extended_parameters(&self.robot));
         for (i, payload) in file.truth.payload.iter().enumerate() {
             let field = format!("truth.payload[{i}]");
@@ -21,6 +29,18 @@ impl Reader<'_> {
             let inertia = Matrix3::from_diagonal(&Vector3::from(payload.inertia_kg_m2));
             let object = from_center_of_mass(payload.mass_kg, &Vector3::from(payload.center_m), &inertia);
             p[at].iter_mut().zip(object).for_each(|(x, o)| *x += o);
+        }
+        if let Some(factor) = file.truth.friction_factor {
+            if !(factor >= 1.0 && factor.is_finite()) {
+                return self.error("truth.friction_factor", format!("{factor}, expected a number >= 1"));
+            }
+            let mut draw = ChaCha8Rng::seed_from_u64(seed);
+            draw.set_stream(FRICTION);
+            for i in robot.first_actuated()..robot.bodies() {
+                for which in [JointParameter::Coulomb, JointParameter::Viscous] {
+                    p[which.index(robot, i)] *= factor.powf(draw.random_range(-1.0..=1.0));
+                }
+            }
         }
         for (i, joint) in file.truth.joint.iter().enumerate() {
             self.finite(&format!("truth.joint[{i}].value"), &[joint.value])?;
@@ -41,14 +61,32 @@ impl Reader<'_> {
         self.error("simulate.duration_s", reason)
     }
 
-    pub(super) fn simulate(
+    /// When a simulated robot's samples are taken, and what is read then.
+    pub(in crate::study::estimation) fn reads(
+        &self,
+        s: &file::Simulate,
+        step_s: f64,
+    ) -> Result<Vec<Reads>, EstimateError> {
+        if let Some((field, reason)) = s.reading_fault() {
+            return self.error(&field, reason);
+        }
+        let Some(file::Rates { joints, base, torques }) = s.rates_hz else {
+            return Ok(Reads::everything(step_s, self.count(step_s, s)?));
+        };
+        self.count(1.0 / joints.max(base).max(torques), s)?;
+        Ok(ReadingRates { joints, base, torques }.samples(s.duration_s))
+    }
+
+    /// What is to be simulated, under a law that believes `believed` (extended; the nominal parameters if left out).
+    pub(in crate::study::estimation) fn plan(
         &self,
         file: &File,
-        (s, step_s): (&file::Simulate, f64),
-        contacts: &Contacts,
+        (s, stamps, samples): (&file::Simulate, &Stamps, Vec<Reads>),
         observations: &[Observation],
-    ) -> Result<(EvenLog, Sealed), EstimateError> {
-        let (n, count) = (self.robot.nq(), self.count(step_s, s)?);
+        believed: Option<Vec<f64>>,
+    ) -> Result<RecordingPlan, EstimateError> {
+        let contacts = self.simulated_contacts(file, stamps)?;
+        let n = self.robot.nq();
         if s.start_rad.len() != n {
             return self.error("simulate.start_rad", format!("{} numbers, expected {n}", s.start_rad.len()));
         }
@@ -66,16 +104,20 @@ impl Reader<'_> {
         let drive = match &s.posture {
             None => self.drive(s)?,
             Some(posture) if s.sines.is_none() && s.torques.is_none() => {
-                self.posture(file, (posture, step_s), count)?
+                self.posture(file, posture, stamps)?
             }
             Some(_) => return self.error("simulate.posture", "expected no other drive beside it".into()),
         };
-        let plan = RecordingPlan {
+        Ok(RecordingPlan {
             start: s.start_rad.clone(),
             drive,
-            step_s,
-            footing: Self::footing(file, contacts),
-            samples: count,
+            believed,
+            footing: Self::footing(file, &contacts),
+            samples,
+            ground: s
+                .ground
+                .as_ref()
+                .map(|g| Ground { height_error_m: g.height_error_m, told_time_error_s: g.told_time_error_s }),
             sensors: observations.iter().zip(&file.sensor).map(|(o, f)| (o.sensor, f.noise)).collect(),
             noise: Noise {
                 q: s.noise.q_rad,
@@ -84,10 +126,17 @@ impl Reader<'_> {
                 work: file.energy.as_ref().map_or(0.0, |e| e.noise_j),
             },
             seed: s.seed,
-        };
-        let recording =
-            record(&self.robot, self.truth(file)?, &plan).or_else(|reason| self.error("simulate", reason))?;
-        Ok((recording.log, recording.sealed))
+        })
+    }
+
+    /// Lets the simulated robot move.
+    pub(in crate::study::estimation) fn simulate(
+        &self,
+        file: &File,
+        plan: &RecordingPlan,
+    ) -> Result<Recording, EstimateError> {
+        record(&self.robot, self.truth(file, plan.seed)?, plan)
+            .or_else(|reason| self.error("simulate", reason))
     }
 
     fn drive(&self, s: &file::Simulate) -> Result<Drive, EstimateError> {
