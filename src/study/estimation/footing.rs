@@ -1,10 +1,8 @@
 //! Contacts and loops of a problem file: from times to phases, and whether the log agrees.
 
-use std::path::Path;
-
 use nalgebra::Vector3;
 
-use super::file::{self, File};
+use super::file::File;
 use super::load::Reader;
 use crate::dynamics::constraint::RowAxes;
 use crate::dynamics::{Axes, Constraint, Workspace};
@@ -13,9 +11,7 @@ use crate::multibody::{ContactPhase, Contacts, Deviations, Observation};
 use crate::recording::Sample;
 use crate::recording::Sensor;
 use crate::robot::Placement;
-use crate::simulate::posture::{Circle, Foot, Jump, Posture};
-use crate::simulate::{Drive, Footing, Reads};
-use crate::study::standing::read_motion;
+use crate::simulate::{Footing, Reads};
 
 /// Baumgarte's damping of contacts, and of loops with stiffness, 1/s and 1/s^2: rates that a sampling interval of a few
 /// milliseconds follows.
@@ -141,6 +137,17 @@ impl Reader<'_> {
             }
         }
         Ok(lifted)
+    }
+
+    /// The times between which foot `c` of a simulated robot is in the air, s.
+    pub(super) fn lifted_times(
+        &self,
+        file: &File,
+        stamps: &Stamps,
+        c: usize,
+    ) -> Result<Vec<[f64; 2]>, EstimateError> {
+        let times = |lifted: [usize; 2]| lifted.map(|k| stamps.times[k]);
+        Ok(self.lifted(file, stamps, c)?.into_iter().map(times).collect())
     }
 
     /// Contacts and loops of a simulated robot over its samples.
@@ -321,87 +328,5 @@ impl Reader<'_> {
             constraints: contacts.constraints.clone(),
             phases: contacts.phases.iter().map(|p| (p.from, p.active.clone())).collect(),
         }
-    }
-
-    /// The posture that the simulated robot follows: its feet are the contacts.
-    pub(super) fn posture(
-        &self,
-        file: &File,
-        p: &file::PostureFile,
-        stamps: &Stamps,
-    ) -> Result<Drive, EstimateError> {
-        self.positive("simulate.posture.bandwidth_rad_s", p.bandwidth_rad_s)?;
-        self.finite("simulate.posture.sway", p.sway.as_flattened())?;
-        self.finite("simulate.posture.speed_m_s", &p.speed_m_s)?;
-        self.finite("simulate.posture.moving_s", &p.moving_s)?;
-        self.finite("simulate.posture.step_m", &p.step_m)?;
-        self.finite("simulate.posture.height_m", &[p.height_m])?;
-        let mut feet = Vec::new();
-        for (c, contact) in file.contact.iter().enumerate() {
-            let times = |lifted: [usize; 2]| lifted.map(|k| stamps.times[k]);
-            feet.push(Foot {
-                frame: self.frame(&format!("contact[{c}].frame"), &contact.frame)?,
-                kind: contact.kind,
-                lifted: self.lifted(file, stamps, c)?.into_iter().map(times).collect(),
-                step: Vector3::from(p.step_m),
-                height: p.height_m,
-            });
-        }
-        let mut circles = Vec::new();
-        for (c, circle) in p.circle.iter().enumerate() {
-            let field = |name: &str| format!("simulate.posture.circle[{c}].{name}");
-            self.finite(&field("frequency_hz"), &[circle.frequency_hz])?;
-            circles.push(Circle {
-                frame: self.frame(&field("frame"), &circle.frame)?,
-                radius: self.positive(&field("radius_m"), circle.radius_m)?,
-                frequency_hz: circle.frequency_hz,
-                normal: circle.normal as usize,
-            });
-        }
-        let mut joints = vec![[0.0; 2]; self.robot.nv()];
-        for (i, swing) in p.joint.iter().enumerate() {
-            let joint = self.joint(&format!("simulate.posture.joint[{i}].name"), &swing.name)?;
-            self.finite(&format!("simulate.posture.joint[{i}]"), &[swing.amplitude_rad, swing.frequency_hz])?;
-            joints[self.robot.v_index(joint)] = [swing.amplitude_rad, swing.frequency_hz];
-        }
-        if let Some(j) = &p.jump {
-            self.finite("simulate.posture.jump", &[j.at_s, j.crouch_m])?;
-            self.positive("simulate.posture.jump.lasts_s", j.lasts_s)?;
-            self.positive("simulate.posture.jump.flight_s", j.flight_s)?;
-        }
-        let series = match &p.motion {
-            None => None,
-            Some(path) => {
-                let path = self.path.parent().unwrap_or(Path::new("")).join(path);
-                let (series, start) = read_motion(&self.robot, &path)
-                    .or_else(|error| self.error("simulate.posture.motion", error.to_string()))?;
-                let own = file.simulate.as_ref().map_or(&[][..], |simulate| &simulate.start_rad);
-                if start.iter().zip(own).any(|(a, b)| (a - b).abs() > 1e-9) || start.len() != own.len() {
-                    return self.error(
-                        "simulate.start_rad",
-                        format!("is not where `{}` starts: expected {start:?}", path.display()),
-                    );
-                }
-                Some(series)
-            }
-        };
-        let jump = p.jump.as_ref().map(|j| Jump {
-            at: j.at_s,
-            crouch: j.crouch_m,
-            lasts: j.lasts_s,
-            flight: j.flight_s,
-        });
-        Ok(Drive::Posture(Box::new(Posture {
-            sway: p.sway,
-            speed: Vector3::from(p.speed_m_s),
-            moving: p.moving_s,
-            jump,
-            feet,
-            circles,
-            joints,
-            series,
-            bandwidth: p.bandwidth_rad_s,
-            effort: self.positive("simulate.posture.effort", p.effort)?,
-        })))
     }
 }

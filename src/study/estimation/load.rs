@@ -1,5 +1,6 @@
 //! Reading a problem file: the public problem, and the truth on its way to the simulator.
 
+mod posture;
 mod simulated;
 
 use std::path::{Path, PathBuf};
@@ -16,9 +17,10 @@ use crate::estimate::solver::{Rollout, SolverOptions};
 use crate::inertia::INERTIAL;
 use crate::multibody::equations::ParameterEquation;
 use crate::multibody::parameters::ParameterMap;
-use crate::multibody::{Deviations, ParameterBound};
+use crate::multibody::{Deviations, Observation, ParameterBound};
 use crate::recording::Sample;
 use crate::robot::{self, Model};
+use crate::simulate::Sealed;
 
 /// What a quaternion's length may differ from one by.
 const UNIT: f64 = 1e-3;
@@ -53,27 +55,7 @@ impl EstimationStudy {
         let equations = reader.equations(&file, &map)?;
         let deviations = reader.deviations(&file, prior_deviations)?;
         let observations = reader.observations(&file)?;
-        let (mut log, sealed, Stands { contacts, added_force }) = match (file.log.is_empty(), &file.simulate)
-        {
-            (false, None) => {
-                let folder = path.parent().unwrap_or(Path::new("."));
-                let log = reader.read_logs(folder, &file, &observations)?;
-                let stands = reader.stands(&file, &Stamps::of_log(&log.samples), None)?;
-                (log, None, stands)
-            }
-            (true, Some(simulate)) => {
-                let Some(step_s) = file.step_s else {
-                    return reader.error("step_s", "missing, expected the simulator's interval".into());
-                };
-                let reads = reader.reads(simulate, step_s)?;
-                let stamps = Stamps::of_simulation(&reads);
-                let plan = reader.plan(&file, (simulate, &stamps, reads), &observations, None)?;
-                let recording = reader.simulate(&file, &plan)?;
-                let stands = reader.stands(&file, &stamps, recording.lifted.as_ref())?;
-                (Samples::simulated(recording.log, recording.missing, step_s), Some(recording.sealed), stands)
-            }
-            _ => return reader.error("log / simulate", "expected exactly one of the two".into()),
-        };
+        let (mut log, sealed, Stands { contacts, added_force }) = reader.samples(&file, &observations)?;
         reader.check_schedule(&contacts, &log.samples, &deviations, log.step_s)?;
         let work = reader.work(&file, &map, &log, &deviations)?;
         reader.forget_unmeasured(&mut log.samples, &deviations);
@@ -210,6 +192,35 @@ impl<'a> Reader<'a> {
 impl Reader<'_> {
     pub(super) fn error<T>(&self, field: &str, reason: String) -> Result<T, EstimateError> {
         Err(field_error(self.path, field, reason))
+    }
+
+    /// Samples of logs or of the simulator with its truth under seal, and the contacts over them.
+    fn samples(
+        &self,
+        file: &File,
+        observations: &[Observation],
+    ) -> Result<(Samples, Option<Sealed>, Stands), EstimateError> {
+        match (file.log.is_empty(), &file.simulate) {
+            (false, None) => {
+                let folder = self.path.parent().unwrap_or(Path::new("."));
+                let log = self.read_logs(folder, file, observations)?;
+                let stands = self.stands(file, &Stamps::of_log(&log.samples), None)?;
+                Ok((log, None, stands))
+            }
+            (true, Some(simulate)) => {
+                let Some(step_s) = file.step_s else {
+                    return self.error("step_s", "missing, expected the simulator's interval".into());
+                };
+                let reads = self.reads(simulate, step_s)?;
+                let stamps = Stamps::of_simulation(&reads);
+                let plan = self.plan(file, (simulate, &stamps, reads), observations, None)?;
+                let recording = self.simulate(file, &plan)?;
+                let stands = self.stands(file, &stamps, recording.lifted.as_ref())?;
+                let samples = Samples::simulated(recording.log, recording.missing, step_s);
+                Ok((samples, Some(recording.sealed), stands))
+            }
+            _ => self.error("log / simulate", "expected exactly one of the two".into()),
+        }
     }
 
     fn link(&self, field: &str, name: &str) -> Result<usize, EstimateError> {
