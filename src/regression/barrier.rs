@@ -257,14 +257,14 @@ pub(super) fn unit_pseudo_inertias() -> [Matrix4<f64>; INERTIAL] {
 }
 
 /// A factored matrix, its rows and columns scaled to ones on the diagonal: parameters differ by ten orders of magnitude.
-pub(super) struct Scaled {
+pub(crate) struct Scaled {
     factor: Cholesky<f64, Dyn>,
     scale: DVector<f64>,
 }
 
 impl Scaled {
     /// `None` unless positive definite.
-    pub(super) fn new(matrix: &DMatrix<f64>) -> Option<Self> {
+    pub(crate) fn new(matrix: &DMatrix<f64>) -> Option<Self> {
         let scale = matrix.diagonal().map(|d| 1.0 / d.sqrt());
         let (rows, columns) = matrix.shape();
         let scaled = DMatrix::from_fn(rows, columns, |r, c| matrix[(r, c)] * scale[r] * scale[c]);
@@ -272,7 +272,7 @@ impl Scaled {
     }
 
     /// matrix^-1 right.
-    pub(super) fn solve(&self, right: &DVector<f64>) -> DVector<f64> {
+    pub(crate) fn solve(&self, right: &DVector<f64>) -> DVector<f64> {
         self.factor.solve(&right.component_mul(&self.scale)).component_mul(&self.scale)
     }
 }

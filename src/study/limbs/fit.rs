@@ -154,7 +154,7 @@ pub(super) struct Fitted {
     pub theta: Vec<f64>,
     /// Of the free ones, from the last round.
     optimum: Optimum,
-    problem: ConvexFit,
+    pub problem: ConvexFit,
     pub rounds: Reweighted,
 }
 

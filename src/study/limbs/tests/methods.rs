@@ -142,7 +142,8 @@ fn methods_of_the_fit_compared() {
                 (fit.value(&z), steps, least)
             });
             let name = &limb.model.joints[0].name;
-            println!("{name}: {} columns for {} parameters", all.map.nrows(), fit.slope.len());
+            let (columns, unknowns) = (all.map.nrows(), fit.slope.len());
+            println!("{name}: {columns} columns for {unknowns} parameters, f is {:.3e}", fast.1);
             for (method, (ms, value, steps, gap)) in
                 [("primal-dual", fast), ("barrier", path), ("cones", cones)]
             {
