@@ -245,6 +245,15 @@ impl From<How> for Estimator {
 pub(super) const SMOOTHING_S: f64 = 0.05;
 const FEWEST: usize = 2;
 
+/// Exponents of friction are for limbs.
+fn refuse_exponents(args: &IdentifyArgs) -> Result<(), Failure> {
+    if !args.friction_exponent {
+        return Ok(());
+    }
+    let message = "--friction-exponent: only for closed chains and whole limbs, and with --unknown everything; bounds know no exponent";
+    Err(Failure::Input(message.to_owned()))
+}
+
 /// Reads, studies, writes; exit code 4 if an assumption is proven broken.
 ///
 /// # Errors
@@ -253,10 +262,7 @@ pub fn run(args: &IdentifyArgs) -> Result<u8, Failure> {
     if let Some(robot) = limbs::robot(args)? {
         return limbs::run(args, &robot);
     }
-    if args.friction_exponent {
-        let message = "--friction-exponent: only for closed chains and whole limbs, and with --unknown everything; bounds know no exponent";
-        return Err(Failure::Input(message.to_owned()));
-    }
+    refuse_exponents(args)?;
     let input = |error: &dyn std::error::Error| Failure::input(error);
     let mut robot = robot::load(&args.robot).map_err(|e| input(&e))?;
     robot = args.with_encoders(robot)?;

@@ -82,9 +82,8 @@ impl SampleRows {
         weights: &[f64],
     ) -> Result<(DMatrix<f64>, DVector<f64>), RegressionError> {
         let m = self.joints;
-        let inverse = root(covariance)?
-            .solve_lower_triangular(&DMatrix::identity(m, m))
-            .ok_or_else(|| RegressionError::NoEstimate("the errors' covariance is singular".to_owned()))?;
+        let inverse =
+            root(covariance)?.solve_lower_triangular(&DMatrix::identity(m, m)).ok_or_else(no_errors)?;
         // Row after row of the factor, and columns of the data as they lie in memory.
         let factors: Vec<Vec<f64>> =
             (0..m).map(|i| inverse.row(i).iter().take(i + 1).copied().collect()).collect();
@@ -117,15 +116,20 @@ impl SampleRows {
     }
 }
 
+/// Samples cannot be weighed by errors that are none.
+pub(crate) fn no_errors() -> RegressionError {
+    let reason = "some torques are explained without any error, so that samples cannot be weighed by theirs; expected recordings in which the motors move, with the \
+                  noise of sensors";
+    RegressionError::NoEstimate(reason.to_owned())
+}
+
 /// Lower Cholesky factor of a covariance, with a floor of rounding.
 fn root(covariance: &DMatrix<f64>) -> Result<DMatrix<f64>, RegressionError> {
     let m = covariance.nrows();
     let floor = LEAST * LEAST * covariance.diagonal().max() + f64::MIN_POSITIVE;
     let raised = covariance + DMatrix::identity(m, m) * floor;
     let factor = Cholesky::new(raised);
-    Ok(factor
-        .ok_or_else(|| RegressionError::NoEstimate("the errors' covariance is singular".to_owned()))?
-        .l())
+    Ok(factor.ok_or_else(no_errors)?.l())
 }
 
 /// The rounds; `solve` fits weighted rows (y, u) from the estimate before, e.g. [`super::barrier::ConvexFit`].

@@ -30,6 +30,9 @@ const LEARNT_SHARES: [f64; 6] = [0.0, 0.1, 0.25, 0.5, 0.75, 1.0];
 const WORSE: f64 = 1e-3;
 /// The least gain, relative, of one motor at least, for which learnt links are told at all.
 const GAIN: f64 = 0.05;
+/// What predicts no motor worse than that by the sums, and has all links, is fitted with weights of its own too: at most so many of each kind of outliers.
+const NEARLY: f64 = 0.01;
+const WHOLE: usize = 4;
 /// Parts of a single recording.
 const PARTS: usize = 3;
 
@@ -88,7 +91,8 @@ impl LinkBelief {
 ///
 /// First the share and the kind of outliers are chosen for all links. Then so many links are taken, from the base on, as predict best: a motor feels the links
 /// that it carries and no others, so those further out are not disturbed by what is learnt of the first. Then the share is chosen for these. All that looks at
-/// sums of weighted rows ([`Evidence`]). The best of each kind of outliers is then fitted with weights of its own, and only that may be told.
+/// sums of weighted rows ([`Evidence`]). Of each kind of outliers the best is then fitted with weights of its own, and so are the
+/// best with all links that hardly predict a motor worse. Only these may be told.
 pub(super) fn choose(
     limb: &Model,
     unknown: LimbUnknown,
@@ -108,11 +112,7 @@ pub(super) fn choose(
         let others = SHARES.into_iter().filter(|share| *share != first.link_share);
         tried.extend(trial.all(others.map(|share| (share, first.outliers, links)).collect())?);
     }
-    let finalists = both.iter().filter_map(|kind| {
-        let learnt = |belief: &LinkBelief| belief.outliers == *kind && belief.learnt_share > 0.0;
-        best(&tried, |belief| learnt(belief) && belief.nowhere_worse()).or_else(|| best(&tried, learnt))
-    });
-    let finalists = finalists.map(|belief| (belief.link_share, belief.outliers, belief.links)).collect();
+    let finalists = trial.finalists(&tried);
     let exact = trial.exactly(finalists)?;
     exact.iter().for_each(|x| tracing::debug!(?x, score = x.score(), told = x.worth_telling(), "left out"));
     // The share 0 may always be told, so there is one where there are samples.
@@ -196,21 +196,53 @@ impl<'a> Trial<'a> {
         Ok(self.beliefs(of, &found?, &kind.apart))
     }
 
+    /// What is worth fits with weights of their own, of each kind of outliers.
+    fn finalists(&self, tried: &[LinkBelief]) -> Vec<Of> {
+        let all = self.limb.bodies();
+        let mut finalists: Vec<Of> = vec![];
+        for kind in [Outliers::Samples, Outliers::Motors] {
+            let learnt = |belief: &LinkBelief| belief.outliers == kind && belief.learnt_share > 0.0;
+            let kept = |belief: &LinkBelief| learnt(belief) && belief.nowhere_worse();
+            let any = best(tried, kept).or_else(|| best(tried, learnt));
+            let whole =
+                |belief: &&LinkBelief| learnt(belief) && belief.links == all && belief.learnt_share == 1.0;
+            let mut whole: Vec<&LinkBelief> = tried
+                .iter()
+                .filter(whole)
+                .filter(|b| b.worst_ratio.max(b.next_ratio) <= 1.0 + NEARLY)
+                .collect();
+            whole.sort_by(|a, b| a.score().total_cmp(&b.score()));
+            for belief in any.into_iter().chain(whole.into_iter().take(WHOLE)) {
+                let of = (belief.link_share, kind, belief.links);
+                if !finalists.contains(&of) {
+                    finalists.push(of);
+                }
+            }
+        }
+        finalists
+    }
+
     /// All of these by fits with weights of their own.
     fn exactly(&self, of: Vec<Of>) -> Result<Vec<LinkBelief>, RegressionError> {
+        let seen: Vec<Compressed> =
+            (0..self.left_out.len()).map(|part| self.rows.select(|s| self.parts[s] != part)).collect();
+        let errors = |part: usize, theta: &[f64]| self.left_out[part].rows.residuals(&self.rows.onto(theta));
+        let apart = |outliers: Outliers| -> Result<Vec<DMatrix<f64>>, RegressionError> {
+            let one = |(part, seen): (usize, &Compressed)| {
+                let theta = links_apart(self.limb, self.unknown, (seen, outliers), Effort::Search)?;
+                Ok(errors(part, &theta))
+            };
+            seen.par_iter().enumerate().map(one).collect()
+        };
+        let (samples, motors) = rayon::join(|| apart(Outliers::Samples), || apart(Outliers::Motors));
+        let apart = [samples?, motors?];
         let one = |of: Of| {
             let free = Free::of(self.limb, self.unknown, of.2).within(of.0);
-            let residuals = |(part, unseen): (usize, &LimbRows)| {
-                let seen = self.rows.select(|s| self.parts[s] != part);
-                let found = fit(self.limb, &free, &seen, (of.1, Effort::Search))?.theta;
-                let apart = links_apart(self.limb, self.unknown, (&seen, of.1), Effort::Search)?;
-                let of = |theta: &[f64]| unseen.rows.residuals(&self.rows.onto(theta));
-                Ok((of(&found), of(&apart)))
+            let learnt = |(part, seen): (usize, &Compressed)| {
+                Ok(errors(part, &fit(self.limb, &free, seen, (of.1, Effort::Search))?.theta))
             };
-            let found: Result<Vec<_>, RegressionError> =
-                self.left_out.par_iter().enumerate().map(residuals).collect();
-            let (found, apart): (Vec<_>, Vec<_>) = found?.into_iter().unzip();
-            Ok(self.beliefs(of, &found, &apart))
+            let found: Result<Vec<_>, RegressionError> = seen.par_iter().enumerate().map(learnt).collect();
+            Ok(self.beliefs(of, &found?, &apart[usize::from(of.1 == Outliers::Motors)]))
         };
         let all: Vec<Vec<LinkBelief>> =
             of.into_par_iter().map(one).collect::<Result<_, RegressionError>>()?;

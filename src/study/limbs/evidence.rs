@@ -10,6 +10,7 @@ use super::belief::Outliers;
 use super::compressed::Compressed;
 use super::fit::{Effort, Fitted, Free, fit};
 use crate::regression::RegressionError;
+use crate::regression::robust::no_errors;
 use crate::robot::Model;
 
 /// Fits at most until the covariance has settled, and by which share of each variance it may still move.
@@ -123,9 +124,7 @@ impl<'a> Evidence<'a> {
         sums: &Sums,
         covariance: &DMatrix<f64>,
     ) -> Result<(DMatrix<f64>, DVector<f64>), RegressionError> {
-        let precision = Cholesky::new(covariance.clone())
-            .ok_or_else(|| RegressionError::NoEstimate("the errors' covariance is singular".to_owned()))?
-            .inverse();
+        let precision = Cholesky::new(covariance.clone()).ok_or_else(no_errors)?.inverse();
         let size = self.reference.len();
         let (mut gram, mut slope) = (DMatrix::zeros(size, size), DVector::zeros(size));
         for (i, &(j, k)) in self.pairs.iter().enumerate() {

@@ -177,6 +177,10 @@ fn everything_learnt_predicts_unseen_torques_to_their_noise() {
             limb.rounds,
             limb.outliers
         );
+        println!(
+            "    {:?}",
+            limb.belief.as_ref().map(|b| (b.link_share, b.outliers, b.links, b.learnt_share))
+        );
         assert!(limb.duality_gap < 1e-2, "{}", limb.duality_gap);
         assert_eq!(limb.base.combinations.len(), limb.base.rank);
         for motor in &limb.motors {

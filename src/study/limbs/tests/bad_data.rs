@@ -99,14 +99,6 @@ fn motors_that_stand_still_are_named() {
             assert!(leg || limb.base.rank <= limb.motors.len(), "{}: {}", limb.name, limb.base.rank);
             assert!(limb.theta.iter().all(|x| x.is_finite()) && limb.duality_gap < 1e-2);
         }
-        let told = crate::report::limbs::closing(&found);
-        assert!(
-            told.contains("left_hip_roll")
-                && told.contains("stood still")
-                && told.contains("surelift excite"),
-            "{told}"
-        );
-        assert_eq!(told.matches("stood still").count(), 4);
     }
 }
 
