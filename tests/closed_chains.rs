@@ -55,6 +55,25 @@ fn record(motion: &Path, to: &Path, seed: u64) {
     std::fs::write(to, text).unwrap();
 }
 
+/// The posture and the torques of a recording's first line all the time, these with some noise.
+fn stand(from: &Path, to: &Path, noise_nm: f64) {
+    let text = std::fs::read_to_string(from).unwrap();
+    let mut lines = text.lines();
+    let heading = lines.next().unwrap();
+    let first: Vec<f64> = lines.next().unwrap().split(',').map(|x| x.parse().unwrap()).collect();
+    let (motors, mut rng) = ((first.len() - 1) / 3, ChaCha8Rng::seed_from_u64(9));
+    let mut text = format!("{heading}\n");
+    for k in 0..200 {
+        write!(text, "{}", 0.01 * f64::from(k)).unwrap();
+        for (i, x) in first.iter().enumerate().skip(1) {
+            let noise = if i > 2 * motors { noise_nm * rng.random_range(-1.0..1.0) } else { 0.0 };
+            write!(text, ",{}", x + noise).unwrap();
+        }
+        text.push('\n');
+    }
+    std::fs::write(to, text).unwrap();
+}
+
 #[test]
 fn motions_are_found_recorded_and_learnt_from() {
     let folder = tempfile::tempdir().unwrap();
@@ -80,6 +99,27 @@ fn motions_are_found_recorded_and_learnt_from() {
         assert!(number("validation_rms_nm") < 1.5 * NOISE_NM, "{motor}");
         assert!(number("validation_rms_nm") < 0.5 * number("validation_model_rms_nm"), "{motor}");
     }
+    // The exponents of friction besides: nothing for the robot's files comes of them.
+    let bent = surelift(folder, &learn.replace("--out found", "--friction-exponent --out bent"));
+    let said = String::from_utf8_lossy(&bent.stdout).into_owned();
+    assert_eq!(bent.status.code(), Some(0), "{}", String::from_utf8_lossy(&bent.stderr));
+    assert!(said.contains("exponents of viscous friction: left_hip_roll 1"), "{said}");
+    assert!(folder.join("bent/report.html").is_file() && !folder.join("bent/robot_lines.toml").exists());
+    assert!(folder.join("found/robot_lines.toml").is_file());
+    // A recording in which nothing moves: what it cannot tell, and what helps.
+    stand(&folder.join("a.csv"), &folder.join("still.csv"), NOISE_NM);
+    let still = surelift(folder, "identify --robot digit --log still.csv --unknown everything --out still");
+    let said = String::from_utf8_lossy(&still.stdout).into_owned();
+    assert_eq!(still.status.code(), Some(0), "{}", String::from_utf8_lossy(&still.stderr));
+    assert_eq!(said.matches("stood still in all recordings").count(), 4, "{said}");
+    assert!(said.contains("`surelift excite` finds motions"), "{said}");
+    // Without noise there is nothing to weigh samples by.
+    stand(&folder.join("a.csv"), &folder.join("constant.csv"), 0.0);
+    let constant =
+        surelift(folder, "identify --robot digit --log constant.csv --unknown everything --out constant");
+    let said = String::from_utf8_lossy(&constant.stderr).into_owned();
+    assert_eq!(constant.status.code(), Some(2), "{said}");
+    assert!(said.contains("expected recordings in which the motors move"), "{said}");
     for file in ["motors.csv", "parameters.csv", "base_parameters.csv", "report.html"] {
         assert!(folder.join("found").join(file).is_file(), "{file}");
     }
@@ -100,6 +140,11 @@ fn bad_input_is_named_and_nothing_is_written() {
         ("identify --robot digit --log few.csv --torque-abs 1 --out out", "--torque-abs"),
         ("identify --robot digit --log few.csv --passive-error=-1 --out out", "--passive-error"),
         ("identify --robot digit --log none.csv --unknown links --out out", "none.csv"),
+        (
+            "identify --robot digit --log few.csv --unknown links --friction-exponent --out out",
+            "--friction-exponent",
+        ),
+        ("identify --robot kinova_gen3 --log few.csv --friction-exponent --out out", "--friction-exponent"),
     ] {
         let output = surelift(folder, arguments);
         let text = String::from_utf8_lossy(&output.stderr).into_owned();

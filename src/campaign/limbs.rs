@@ -263,6 +263,7 @@ impl LimbsCampaign {
             unknown,
             smoothing: self.smoothing(),
             passive_tolerance: PASSIVE_RAD,
+            exponents: false,
         };
         let found = study.run().map_err(|error| error.to_string())?;
         found.limbs.into_iter().next().ok_or_else(|| "nothing was learnt".to_owned())

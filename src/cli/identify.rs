@@ -133,6 +133,10 @@ pub struct IdentifyArgs {
     /// With closed chains: how far measured passive joints may be from where the loops put them, rad (m)
     #[arg(long, value_name = "RAD", default_value_t = 0.02)]
     pub passive_error: f64,
+    /// With closed chains and whole limbs: find the exponent of each motor's viscous friction, F_v sgn(v) |v|^exponent, too; robot files have
+    /// none, so that no lines for these are written
+    #[arg(long)]
+    pub friction_exponent: bool,
     /// Samples on each side of the Savitzky-Golay filter [default: 50 ms of them]
     #[arg(long, value_name = "N")]
     pub half: Option<usize>,
@@ -241,6 +245,15 @@ impl From<How> for Estimator {
 pub(super) const SMOOTHING_S: f64 = 0.05;
 const FEWEST: usize = 2;
 
+/// Exponents of friction are for limbs.
+fn refuse_exponents(args: &IdentifyArgs) -> Result<(), Failure> {
+    if !args.friction_exponent {
+        return Ok(());
+    }
+    let message = "--friction-exponent: only for closed chains and whole limbs, and with --unknown everything; bounds know no exponent";
+    Err(Failure::Input(message.to_owned()))
+}
+
 /// Reads, studies, writes; exit code 4 if an assumption is proven broken.
 ///
 /// # Errors
@@ -249,6 +262,7 @@ pub fn run(args: &IdentifyArgs) -> Result<u8, Failure> {
     if let Some(robot) = limbs::robot(args)? {
         return limbs::run(args, &robot);
     }
+    refuse_exponents(args)?;
     let input = |error: &dyn std::error::Error| Failure::input(error);
     let mut robot = robot::load(&args.robot).map_err(|e| input(&e))?;
     robot = args.with_encoders(robot)?;

@@ -53,6 +53,11 @@ pub(super) fn run(args: &IdentifyArgs, robot: &Model) -> Result<u8, Failure> {
         let message = format!("--passive-error: {}, expected a finite number >= 0", args.passive_error);
         return Err(Failure::Input(message));
     }
+    if args.friction_exponent && unknown == LimbUnknown::Links {
+        let message =
+            "--friction-exponent: --unknown links takes friction as known; expected friction or everything";
+        return Err(Failure::Input(message.to_owned()));
+    }
     report::check_destination(&args.out)?;
     warn_of_the_same(&args.log, args.validate.as_ref())?;
     let request = args.reading.request(1);
@@ -75,6 +80,7 @@ pub(super) fn run(args: &IdentifyArgs, robot: &Model) -> Result<u8, Failure> {
         unknown,
         smoothing,
         passive_tolerance: args.passive_error,
+        exponents: args.friction_exponent,
     };
     let mut findings = study.run().map_err(|e| Failure::input(&e))?;
     findings.delay = delay;

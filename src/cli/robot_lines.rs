@@ -52,6 +52,10 @@ pub(super) fn of_robot(
     findings: &LimbFindings,
     robot: &Model,
 ) -> [Option<String>; FURTHER.len()] {
+    if args.friction_exponent {
+        warn("no lines for the robot's files: they have no exponent of friction");
+        return [None, None, None];
+    }
     let (command, extends) = (command(args), extends(args));
     let about = LinesAbout { extends: extends.as_deref(), command: &command };
     let lines = (findings.unknown != LimbUnknown::Links).then(|| of_limbs(findings, robot, &about));

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::Sample;
 use super::ending::with_extent;
+use super::table::joint_of;
 use super::{AngleUnit, LogError, LogGap, LogPlace, LogRequest, MeasurementLog, MissingReadings, keep};
 use crate::robot::{JointKind, Model};
 
@@ -205,9 +206,33 @@ impl<'a> Assembler<'a> {
         let whole = |k: &usize| numbers(&self.samples[*k]).all(|(_, x)| !x.is_nan());
         let kept: Vec<usize> = (0..self.samples.len()).filter(whole).collect();
         let dropped = self.samples.len() - kept.len();
+        let first = self.samples.iter().find_map(|sample| {
+            let (quantity, _) = numbers(sample).find(|(_, x)| x.is_nan())?;
+            Some((sample.t, quantity))
+        });
+        let told = first.map(|(t, quantity)| {
+            let what = self.lacking(quantity);
+            format!(
+                "{dropped} sample(s) without all readings left out; the first, at t = {t:.4} s, lacks {what}"
+            )
+        });
         keep(&mut self.samples, &kept);
         keep(&mut self.further, &kept);
-        (dropped > 0).then(|| format!("{dropped} sample(s) without all readings left out"))
+        told
+    }
+
+    /// A number of a sample, in words.
+    fn lacking(&self, quantity: Quantity) -> String {
+        let (what, configuration, j) = match quantity {
+            Quantity::Time => return "its time".to_owned(),
+            Quantity::Position(j) => ("position", true, j),
+            Quantity::Velocity(j) => ("velocity", false, j),
+            Quantity::Torque(j) => ("torque", false, j),
+        };
+        match joint_of(self.robot, configuration, j) {
+            Some(joint) => format!("the {what} of joint `{joint}`"),
+            None => format!("{what} {}", j + 1),
+        }
     }
 
     /// The log; `ignored` are columns or joints that were not used, `done` is what the format did, in words, `cut_off` is where the file breaks

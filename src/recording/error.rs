@@ -16,6 +16,8 @@ pub enum LogPlace {
         line: u64,
         /// The column's name.
         column: String,
+        /// The joint that it is of, if it is of one.
+        joint: Option<String>,
     },
     /// A number in a joint-state message of an MCAP file.
     Message {
@@ -31,7 +33,10 @@ pub enum LogPlace {
 impl fmt::Display for LogPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            LogPlace::Field { line, column } => write!(f, "line {line}, column `{column}`"),
+            LogPlace::Field { line, column, joint: None } => write!(f, "line {line}, column `{column}`"),
+            LogPlace::Field { line, column, joint: Some(joint) } => {
+                write!(f, "line {line}, column `{column}` of joint `{joint}`")
+            }
             LogPlace::Message { topic, number, what } => {
                 write!(f, "topic `{topic}`, message {number}, {what}")
             }

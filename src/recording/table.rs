@@ -38,6 +38,7 @@ pub(super) fn read(path: &Path, robot: &Model, request: &LogRequest) -> Result<M
 /// A CSV file whose heading has been understood.
 struct Table<'a> {
     path: &'a Path,
+    robot: &'a Model,
     file: csv::Reader<WholeLines<File>>,
     heading: Vec<String>,
     /// Columns of t, then of q, dq, tau joint by joint.
@@ -50,7 +51,7 @@ struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    fn open(path: &'a Path, robot: &Model, request: &LogRequest) -> Result<Self, LogError> {
+    fn open(path: &'a Path, robot: &'a Model, request: &LogRequest) -> Result<Self, LogError> {
         let read = |e: csv::Error| unreadable(path, &e);
         let open = || File::open(path).map_err(|e| read(e.into()));
         let delimiter = delimiter(open()?);
@@ -62,7 +63,8 @@ impl<'a> Table<'a> {
         let names = &request.format.columns;
         let per_second = names.per_second();
         let further = vec![];
-        let mut table = Self { path, file, heading, time: 0, columns, further, per_second, first: None };
+        let mut table =
+            Self { path, robot, file, heading, time: 0, columns, further, per_second, first: None };
         table.time = table.column(&names.name(0, 0, robot), robot.bodies())?;
         let further: Result<_, _> =
             request.further.iter().map(|name| table.column(name, robot.bodies())).collect();
@@ -139,7 +141,7 @@ impl<'a> Table<'a> {
         match text.parse() {
             Ok(x) if f64::is_finite(x) => Ok(x),
             _ => {
-                let place = LogPlace::Field { line, column: self.heading[column].clone() };
+                let place = self.field(line, column);
                 Err(LogError::BadNumber { path: self.path.to_owned(), place, text: text.to_owned() })
             }
         }
@@ -163,7 +165,14 @@ impl<'a> Table<'a> {
             Quantity::Velocity(j) => self.columns[1].get(j).copied().unwrap_or(self.time),
             Quantity::Torque(j) => self.columns[2][j],
         };
-        LogPlace::Field { line, column: self.heading[column].clone() }
+        self.field(line, column)
+    }
+
+    fn field(&self, line: u64, column: usize) -> LogPlace {
+        let of = |k: usize| self.columns[k].iter().position(|own| *own == column).map(|j| (k, j));
+        let named = |(k, j): (usize, usize)| joint_of(self.robot, k == 0, j).map(str::to_owned);
+        let joint = (0..self.columns.len()).find_map(of).and_then(named);
+        LogPlace::Field { line, column: self.heading[column].clone(), joint }
     }
 
     fn ignored(&self) -> Vec<String> {
@@ -171,6 +180,13 @@ impl<'a> Table<'a> {
         let used = |i: &usize| *i == self.time || lists.clone().any(|c| c.contains(i));
         (0..self.heading.len()).filter(|i| !used(i)).map(|i| self.heading[i].clone()).collect()
     }
+}
+
+/// The joint that number `j` of a configuration, or of velocities or torques, is of.
+pub(super) fn joint_of(robot: &Model, configuration: bool, j: usize) -> Option<&str> {
+    let first = |i: usize| if configuration { robot.q_index(i) } else { robot.v_index(i) };
+    let last = (0..robot.joints.len()).rev().find(|&i| first(i) <= j)?;
+    Some(&robot.joints[last].name)
 }
 
 /// What parts the columns: a semicolon or a tab where the heading has no comma, else a comma.

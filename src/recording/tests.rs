@@ -105,7 +105,7 @@ fn bad_files_are_refused_with_line_and_column() {
     };
     for text in ["NaN", "inf", "-inf", "one"] {
         let error = with(4, &format!("0.04,0.1,0.02,0,0,0.5,0,1,{text},3"));
-        let expected = LogPlace::Field { line: 6, column: "tau2".into() };
+        let expected = LogPlace::Field { line: 6, column: "tau2".into(), joint: Some("two".into()) };
         assert!(matches!(&error, LogError::BadNumber { place, .. } if *place == expected), "{error}");
     }
     let error = with(4, "0.04,0.1,0.02,0,0,0.5,0,1,2");
@@ -238,7 +238,7 @@ fn empty_fields_are_no_readings() {
     lines[4] = "0.04,0.1,0.02,0,,0.5,0,1,2,3".into();
     let log = read(HEADING, &lines).unwrap();
     assert_eq!((log.samples.len(), log.segments.len(), log.missing.len()), (8, 2, 0));
-    assert!(log.notes().iter().any(|n| n.contains("1 sample(s) without all readings left out")));
+    assert!(log.notes().iter().any(|n| n.contains("1 sample(s) without all readings left out; the first, at t = 0.0400 s, lacks the velocity of joint `one`")));
     let none: Vec<String> = rows(9).iter().map(|row| row.replace(",2,3", ",,3")).collect();
     let error = read_request(&format!("{HEADING}\n{}\n", none.join("\n")), &partial).unwrap_err().to_string();
     assert!(error.contains("tau2 has no reading in any of 9 samples"), "{error}");

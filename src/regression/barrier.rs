@@ -15,7 +15,7 @@
 //! gap = nu / t + r'H^-1 r / 2
 //! ```
 //!
-//! whether or not Newton's method has converged. The gap is computed in floating point: it is exact but for rounding.
+//! whether or not Newton's method has converged. Where the minimiser without constraints is strictly feasible, it is the optimum. The gap is computed in floating point: it is exact but for rounding.
 
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn, Matrix4};
 
@@ -72,14 +72,11 @@ impl ConvexFit {
     /// positive definite.
     pub fn minimise(&self, start: &DVector<f64>, tolerance: f64) -> Result<Optimum, RegressionError> {
         self.check(start, tolerance)?;
-        let factor = Cholesky::new(self.hessian.clone()).ok_or_else(|| {
-            RegressionError::NoEstimate("the normal matrix is not positive definite".to_owned())
-        })?;
-        let order = (4 * self.bodies.len() + self.nonnegative.len()) as f64;
-        if order == 0.0 {
-            let z = factor.solve(&self.slope);
-            return Ok(Optimum { value: self.value(&z), z, gap: 0.0, steps: 1 });
+        let factor = self.factor()?;
+        if let Some(optimum) = self.unconstrained(&factor) {
+            return Ok(optimum);
         }
+        let order = self.order();
         // Where the barrier and f weigh alike.
         let scale = self.gradient(start).dot(&factor.solve(&self.gradient(start)));
         let (mut z, mut t, mut steps) = (start.clone(), order / scale.max(tolerance), 0);
@@ -98,16 +95,35 @@ impl ConvexFit {
         best.ok_or_else(|| RegressionError::NoEstimate("no point of the central path was found".to_owned()))
     }
 
+    /// H's factor.
+    pub(super) fn factor(&self) -> Result<Cholesky<f64, Dyn>, RegressionError> {
+        Cholesky::new(self.hessian.clone()).ok_or_else(|| {
+            RegressionError::NoEstimate("the normal matrix is not positive definite".to_owned())
+        })
+    }
+
+    /// nu: four for a body, one for a number.
+    pub(super) fn order(&self) -> f64 {
+        (4 * self.bodies.len() + self.nonnegative.len()) as f64
+    }
+
+    /// The minimiser without constraints, where it is strictly feasible: then nothing that is feasible is better.
+    pub(super) fn unconstrained(&self, factor: &Cholesky<f64, Dyn>) -> Option<Optimum> {
+        let z = factor.solve(&self.slope);
+        self.barrier(&z)?;
+        Some(Optimum { value: self.value(&z), z, gap: 0.0, steps: 1 })
+    }
+
     /// f(z).
     pub fn value(&self, z: &DVector<f64>) -> f64 {
         0.5 * z.dot(&(&self.hessian * z)) - self.slope.dot(z)
     }
 
-    fn gradient(&self, z: &DVector<f64>) -> DVector<f64> {
+    pub(super) fn gradient(&self, z: &DVector<f64>) -> DVector<f64> {
         &self.hessian * z - &self.slope
     }
 
-    fn check(&self, start: &DVector<f64>, tolerance: f64) -> Result<(), RegressionError> {
+    pub(super) fn check(&self, start: &DVector<f64>, tolerance: f64) -> Result<(), RegressionError> {
         let n = self.slope.len();
         let lengths = [
             ("rows of H", self.hessian.nrows(), n),
@@ -137,21 +153,21 @@ impl ConvexFit {
     }
 
     /// What of a point is not strictly feasible, in words.
-    fn violated(&self, z: &DVector<f64>) -> String {
+    pub(super) fn violated(&self, z: &DVector<f64>) -> String {
         match self.nonnegative.iter().find(|&&k| !(z[k] > 0.0)) {
             Some(&k) => format!("number {k} is {}, expected > 0", z[k]),
             None => "a body's pseudo-inertia is not positive definite".to_owned(),
         }
     }
 
-    fn body(z: &DVector<f64>, first: usize) -> Matrix4<f64> {
+    pub(super) fn body(z: &DVector<f64>, first: usize) -> Matrix4<f64> {
         let mut theta = [0.0; INERTIAL];
         theta.copy_from_slice(&z.as_slice()[first..first + INERTIAL]);
         pseudo_inertia(&theta)
     }
 
     /// -sum log det J_i - sum log z_k; `None` unless strictly feasible.
-    fn barrier(&self, z: &DVector<f64>) -> Option<f64> {
+    pub(super) fn barrier(&self, z: &DVector<f64>) -> Option<f64> {
         let mut sum = 0.0;
         for &first in &self.bodies {
             let l = Cholesky::new(Self::body(z, first))?.l();
@@ -168,11 +184,7 @@ impl ConvexFit {
 
     /// Adds gradient and Hessian of the barrier.
     fn add_barrier(&self, z: &DVector<f64>, gradient: &mut DVector<f64>, hessian: &mut DMatrix<f64>) {
-        let units: [Matrix4<f64>; INERTIAL] = std::array::from_fn(|p| {
-            let mut unit = [0.0; INERTIAL];
-            unit[p] = 1.0;
-            pseudo_inertia(&unit)
-        });
+        let units = unit_pseudo_inertias();
         for &first in &self.bodies {
             let inverse = Cholesky::new(Self::body(z, first)).map_or_else(Matrix4::zeros, |c| c.inverse());
             let along = units.map(|unit| inverse * unit);
@@ -194,7 +206,8 @@ impl ConvexFit {
         for step in 0..STEPS {
             let (mut gradient, mut hessian) = (self.gradient(z) * t, &self.hessian * t);
             self.add_barrier(z, &mut gradient, &mut hessian);
-            let Some(direction) = newton_direction(&hessian, &gradient) else { return step };
+            let Some(system) = Scaled::new(&hessian) else { return step };
+            let direction = -system.solve(&gradient);
             let decrement = -gradient.dot(&direction);
             if !(decrement > CENTERED) {
                 return step;
@@ -234,13 +247,34 @@ impl ConvexFit {
     }
 }
 
-/// -hessian^-1 gradient, with rows and columns scaled to ones on the diagonal: parameters differ by ten orders of magnitude.
-fn newton_direction(hessian: &DMatrix<f64>, gradient: &DVector<f64>) -> Option<DVector<f64>> {
-    let scale = hessian.diagonal().map(|d| 1.0 / d.sqrt());
-    let scaled =
-        DMatrix::from_fn(hessian.nrows(), hessian.ncols(), |r, c| hessian[(r, c)] * scale[r] * scale[c]);
-    let solved = Cholesky::new(scaled)?.solve(&gradient.component_mul(&scale));
-    Some(-solved.component_mul(&scale))
+/// Pseudo-inertias of bodies with one parameter one and the others zero: J is a sum of them.
+pub(super) fn unit_pseudo_inertias() -> [Matrix4<f64>; INERTIAL] {
+    std::array::from_fn(|p| {
+        let mut unit = [0.0; INERTIAL];
+        unit[p] = 1.0;
+        pseudo_inertia(&unit)
+    })
+}
+
+/// A factored matrix, its rows and columns scaled to ones on the diagonal: parameters differ by ten orders of magnitude.
+pub(crate) struct Scaled {
+    factor: Cholesky<f64, Dyn>,
+    scale: DVector<f64>,
+}
+
+impl Scaled {
+    /// `None` unless positive definite.
+    pub(crate) fn new(matrix: &DMatrix<f64>) -> Option<Self> {
+        let scale = matrix.diagonal().map(|d| 1.0 / d.sqrt());
+        let (rows, columns) = matrix.shape();
+        let scaled = DMatrix::from_fn(rows, columns, |r, c| matrix[(r, c)] * scale[r] * scale[c]);
+        Some(Self { factor: Cholesky::new(scaled)?, scale })
+    }
+
+    /// matrix^-1 right.
+    pub(crate) fn solve(&self, right: &DVector<f64>) -> DVector<f64> {
+        self.factor.solve(&right.component_mul(&self.scale)).component_mul(&self.scale)
+    }
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 //! Textbook methods that the guaranteed set of [`crate::identify`] is compared with, and the fit over bodies that can exist which gives
 //! the controller its nominal body. [`least_squares`] and [`consistent`] take rows of any kind; [`inverse`] makes rows with
 //! filtered accelerations ([`filter`]), [`balance`] without any, [`gravity`] at rest; [`base`] says what rows can tell apart,
-//! [`foresee`] which ones a coming motion will depend on. [`barrier`] fits many bodies at once, with a duality gap; [`robust`] weighs samples
-//! of several joints.
+//! [`foresee`] which ones a coming motion will depend on. [`barrier`] and, in fewer steps, [`primal_dual`] fit many bodies at once, with a
+//! duality gap; [`robust`] weighs samples of several joints.
 
 pub mod balance;
 pub mod barrier;
@@ -16,6 +16,7 @@ pub mod foresee;
 pub mod gravity;
 pub mod inverse;
 pub mod least_squares;
+pub mod primal_dual;
 pub mod robust;
 
 pub use error::RegressionError;

@@ -19,11 +19,23 @@ const TUKEY: f64 = 0.9999;
 /// Spreads beyond which a row by itself loses weight (Huber 1964: 95 % efficient if errors are normal), and the median of a normal error's size.
 const HUBER_ROW: f64 = 1.345;
 const NORMAL_MEDIAN: f64 = 0.6745;
-/// Rounds of each kind at most, and the share of its length by which an estimate still moves when they end.
-const ROUNDS: usize = 20;
-const SETTLED: f64 = 1e-5;
 /// Errors of joints smaller than this share of the largest are rounding: they do not count as exact.
 const LEAST: f64 = 1e-9;
+
+/// When rounds end.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rounds {
+    /// Rounds of each kind at most.
+    pub most: usize,
+    /// Rounds of a kind end where what an estimate explains moves by less than this share of the right-hand side's length.
+    pub settled: f64,
+}
+
+impl Default for Rounds {
+    fn default() -> Self {
+        Self { most: 20, settled: 1e-5 }
+    }
+}
 
 /// Samples of `joints` rows each.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,6 +55,8 @@ pub struct Reweighted {
     pub z: DVector<f64>,
     /// Weight of each sample, 0 to 1.
     pub weights: Vec<f64>,
+    /// Weight of each row, in their order, 0 to 1.
+    pub row_weights: Vec<f64>,
     /// Covariance of the joints' errors.
     pub covariance: DMatrix<f64>,
     /// Rounds in all.
@@ -67,16 +81,23 @@ impl SampleRows {
         covariance: &DMatrix<f64>,
         weights: &[f64],
     ) -> Result<(DMatrix<f64>, DVector<f64>), RegressionError> {
-        let lower = root(covariance)?;
+        let m = self.joints;
+        let inverse =
+            root(covariance)?.solve_lower_triangular(&DMatrix::identity(m, m)).ok_or_else(no_errors)?;
+        // Row after row of the factor, and columns of the data as they lie in memory.
+        let factors: Vec<Vec<f64>> =
+            (0..m).map(|i| inverse.row(i).iter().take(i + 1).copied().collect()).collect();
+        let roots: Vec<f64> = weights.iter().map(|w| w.sqrt()).collect();
+        let whiten = |column: &mut [f64]| {
+            for (own, root) in column.chunks_exact_mut(m).zip(&roots) {
+                for (i, factors) in factors.iter().enumerate().rev() {
+                    own[i] = root * factors.iter().zip(&*own).map(|(a, b)| a * b).sum::<f64>();
+                }
+            }
+        };
         let (mut y, mut u) = (self.y.clone(), self.u.clone());
-        for (s, w) in weights.iter().enumerate() {
-            let mut own = y.rows_mut(self.joints * s, self.joints);
-            lower.solve_lower_triangular_mut(&mut own);
-            own *= w.sqrt();
-            let mut own = u.rows_mut(self.joints * s, self.joints);
-            lower.solve_lower_triangular_mut(&mut own);
-            own *= w.sqrt();
-        }
+        y.as_mut_slice().chunks_exact_mut(self.u.len()).for_each(whiten);
+        whiten(u.as_mut_slice());
         Ok((y, u))
     }
 
@@ -95,15 +116,20 @@ impl SampleRows {
     }
 }
 
+/// Samples cannot be weighed by errors that are none.
+pub(crate) fn no_errors() -> RegressionError {
+    let reason = "some torques are explained without any error, so that samples cannot be weighed by theirs; expected recordings in which the motors move, with the \
+                  noise of sensors";
+    RegressionError::NoEstimate(reason.to_owned())
+}
+
 /// Lower Cholesky factor of a covariance, with a floor of rounding.
 fn root(covariance: &DMatrix<f64>) -> Result<DMatrix<f64>, RegressionError> {
     let m = covariance.nrows();
     let floor = LEAST * LEAST * covariance.diagonal().max() + f64::MIN_POSITIVE;
     let raised = covariance + DMatrix::identity(m, m) * floor;
     let factor = Cholesky::new(raised);
-    Ok(factor
-        .ok_or_else(|| RegressionError::NoEstimate("the errors' covariance is singular".to_owned()))?
-        .l())
+    Ok(factor.ok_or_else(no_errors)?.l())
 }
 
 /// The rounds; `solve` fits weighted rows (y, u) from the estimate before, e.g. [`super::barrier::ConvexFit`].
@@ -113,6 +139,7 @@ fn root(covariance: &DMatrix<f64>) -> Result<DMatrix<f64>, RegressionError> {
 pub fn reweight(
     rows: &SampleRows,
     start: &DVector<f64>,
+    until: Rounds,
     mut solve: impl FnMut(&DMatrix<f64>, &DVector<f64>, &DVector<f64>) -> Result<DVector<f64>, RegressionError>,
 ) -> Result<Reweighted, RegressionError> {
     rows.check()?;
@@ -124,7 +151,7 @@ pub fn reweight(
     let median = chi_square(m, 0.5);
     for huber in [true, false] {
         let limit = chi_square(m, if huber { HUBER } else { TUKEY }).sqrt();
-        for _ in 0..ROUNDS {
+        for _ in 0..until.most {
             rounds += 1;
             if rounds > 1 {
                 let e = rows.residuals(&z);
@@ -149,12 +176,13 @@ pub fn reweight(
             let next = solve(&y, &u, &z)?;
             let moved = (&rows.y * (&next - &z)).norm();
             z = next;
-            if rounds > 1 && moved <= SETTLED * rows.u.norm() {
+            if rounds > 1 && moved <= until.settled * rows.u.norm() {
                 break;
             }
         }
     }
-    Ok(Reweighted { z, weights, covariance, rounds })
+    let row_weights = weights.iter().flat_map(|w| std::iter::repeat_n(*w, m)).collect();
+    Ok(Reweighted { z, weights, row_weights, covariance, rounds })
 }
 
 /// The rounds with a weight for each row by itself, after Huber, and each joint by its own spread (the median of its errors): a drive that does what no model
@@ -165,6 +193,7 @@ pub fn reweight(
 pub fn reweight_each(
     rows: &SampleRows,
     start: &DVector<f64>,
+    until: Rounds,
     mut solve: impl FnMut(&DMatrix<f64>, &DVector<f64>, &DVector<f64>) -> Result<DVector<f64>, RegressionError>,
 ) -> Result<Reweighted, RegressionError> {
     rows.check()?;
@@ -172,7 +201,7 @@ pub fn reweight_each(
     let (mut z, mut weights) = (start.clone(), DMatrix::from_element(m, count, 1.0));
     let mut spreads = vec![1.0; m];
     let mut rounds = 0;
-    for _ in 0..2 * ROUNDS {
+    for _ in 0..2 * until.most {
         rounds += 1;
         // Each joint by its own size, until there are residuals.
         let e = rows.residuals(&if rounds > 1 { z.clone() } else { DVector::zeros(z.len()) });
@@ -183,27 +212,31 @@ pub fn reweight_each(
         }
         let least = LEAST * spreads.iter().copied().fold(0.0, f64::max) + f64::MIN_POSITIVE;
         spreads.iter_mut().for_each(|spread| *spread = spread.max(least));
-        let (mut y, mut u) = (rows.y.clone(), rows.u.clone());
+        let mut factors = vec![0.0; m * count];
         for s in 0..count {
             for j in 0..m {
                 let far = e[(j, s)].abs() / spreads[j];
                 weights[(j, s)] = if rounds > 1 { (HUBER_ROW / far).min(1.0) } else { 1.0 };
-                let factor = weights[(j, s)].sqrt() / spreads[j];
-                y.row_mut(m * s + j).scale_mut(factor);
-                u[m * s + j] *= factor;
+                factors[m * s + j] = weights[(j, s)].sqrt() / spreads[j];
             }
         }
+        let (mut y, mut u) = (rows.y.clone(), rows.u.clone());
+        for column in y.as_mut_slice().chunks_exact_mut(m * count) {
+            column.iter_mut().zip(&factors).for_each(|(x, factor)| *x *= factor);
+        }
+        u.iter_mut().zip(&factors).for_each(|(x, factor)| *x *= factor);
         let next = solve(&y, &u, &z)?;
         let moved = (&rows.y * (&next - &z)).norm();
         z = next;
-        if rounds > 1 && moved <= SETTLED * rows.u.norm() {
+        if rounds > 1 && moved <= until.settled * rows.u.norm() {
             break;
         }
     }
     let mean = |column: nalgebra::DVectorView<'_, f64>| column.sum() / m as f64;
     let variances = DVector::from_iterator(m, spreads.iter().map(|spread| spread * spread));
+    let row_weights = weights.as_slice().to_vec();
     let weights = weights.column_iter().map(|column| mean(column.as_view())).collect();
-    Ok(Reweighted { z, weights, covariance: DMatrix::from_diagonal(&variances), rounds })
+    Ok(Reweighted { z, weights, row_weights, covariance: DMatrix::from_diagonal(&variances), rounds })
 }
 
 /// sum w e e' / sum w.
@@ -282,7 +315,7 @@ mod tests {
     fn outliers_are_ignored_and_joints_weighed() {
         for seed in 0..5 {
             let (rows, truth) = rows(seed, true);
-            let found = reweight(&rows, &DVector::zeros(5), plain).unwrap();
+            let found = reweight(&rows, &DVector::zeros(5), Rounds::default(), plain).unwrap();
             let simple = crate::regression::least_squares::ordinary(&rows.y, &rows.u).unwrap();
             let (near, far) = ((&found.z - &truth).amax(), (simple - &truth).amax());
             assert!(near < 0.005 && near < 0.1 * far, "{near} {far}");
@@ -310,7 +343,9 @@ mod tests {
             u[2 * s] += 0.01 * normal(&mut rng);
             u[2 * s + 1] += 0.01 * normal(&mut rng) + if s % 10 < 4 { 3.0 } else { 0.0 };
         }
-        let found = reweight_each(&SampleRows { y, u, joints: 2 }, &DVector::zeros(4), plain).unwrap();
+        let found =
+            reweight_each(&SampleRows { y, u, joints: 2 }, &DVector::zeros(4), Rounds::default(), plain)
+                .unwrap();
         assert!((found.z.rows(0, 2) - truth.rows(0, 2)).amax() < 2e-3, "{}", found.z);
         assert!((found.covariance[(0, 0)].sqrt() - 0.01).abs() < 0.002, "{}", found.covariance);
     }
@@ -320,9 +355,18 @@ mod tests {
         let (mut rows, truth) = rows(1, false);
         let count = rows.u.len();
         rows.u = rows.u.rows(0, count - 1).into_owned();
-        assert!(matches!(reweight(&rows, &truth, plain), Err(RegressionError::WrongLength { .. })));
+        assert!(matches!(
+            reweight(&rows, &truth, Rounds::default(), plain),
+            Err(RegressionError::WrongLength { .. })
+        ));
         rows.u = DVector::from_element(count, f64::NAN);
-        assert!(matches!(reweight(&rows, &truth, plain), Err(RegressionError::BadValue { .. })));
-        assert!(matches!(reweight_each(&rows, &truth, plain), Err(RegressionError::BadValue { .. })));
+        assert!(matches!(
+            reweight(&rows, &truth, Rounds::default(), plain),
+            Err(RegressionError::BadValue { .. })
+        ));
+        assert!(matches!(
+            reweight_each(&rows, &truth, Rounds::default(), plain),
+            Err(RegressionError::BadValue { .. })
+        ));
     }
 }

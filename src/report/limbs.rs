@@ -106,7 +106,7 @@ fn sentence(limb: &LimbFinding) -> String {
     let gap = limb.base.gap.map_or("full rank".to_owned(), |gap| format!("gap {}", figure(gap)));
     format!(
         "{}: {} of {} parameters can be told apart ({gap}, condition number {}); optimum to within {} (duality gap, in half squared \
-         deviations); {} samples, {} % of them outliers{}",
+         deviations); {} samples, {} % of them outliers{}{}{}",
         limb.name,
         limb.base.rank,
         limb.parameters.len(),
@@ -115,7 +115,30 @@ fn sentence(limb: &LimbFinding) -> String {
         limb.samples,
         figure(100.0 * limb.outliers),
         limb.belief.as_ref().map_or(String::new(), told_links),
+        still(limb),
+        exponents(limb),
     )
+}
+
+/// Exponents of viscous friction, where they were sought.
+fn exponents(limb: &LimbFinding) -> String {
+    let told = |exponent: f64| if exponent == 1.0 { "1".to_owned() } else { format!("{exponent:.2}") };
+    let all = limb.motors.iter().filter_map(|m| Some(format!("{} {}", m.joint, told(m.friction_exponent?))));
+    match all.collect::<Vec<_>>().join(", ") {
+        all if all.is_empty() => all,
+        all => format!("; exponents of viscous friction: {all}"),
+    }
+}
+
+/// Which motors stand still, and what helps.
+fn still(limb: &LimbFinding) -> String {
+    match limb.still.join(", ") {
+        names if names.is_empty() => names,
+        names => format!(
+            "; {names} stood still in all recordings, so that nothing of their friction and little of the links was learnt: `surelift excite` finds motions \
+             that tell"
+        ),
+    }
 }
 
 /// Which links are told, and why.

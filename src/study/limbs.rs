@@ -21,7 +21,10 @@ use crate::robot::Limb;
 use crate::robot::Model;
 
 mod belief;
+mod compressed;
+mod evidence;
 pub mod excite;
+mod exponents;
 mod fit;
 mod rows;
 #[cfg(test)]
@@ -153,6 +156,8 @@ pub struct LimbStudy<'a> {
     pub smoothing: Smoothing,
     /// How far measured passive joints may be from where the loops put them, rad or m.
     pub passive_tolerance: f64,
+    /// Whether the exponents of the motors' viscous friction are sought, where friction is; else they are 1.
+    pub exponents: bool,
 }
 
 /// What was learnt of all limbs.
@@ -184,6 +189,9 @@ pub struct LimbFinding {
     pub samples: usize,
     /// Share of them that keep less than half of their weight.
     pub outliers: f64,
+    /// Motors that stand still in all recordings: of their friction nothing can be told.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub still: Vec<String>,
     /// Its motors.
     pub motors: Vec<MotorFinding>,
     /// The unknown parameters.
@@ -230,6 +238,9 @@ impl LimbFindings {
 pub struct MotorFinding {
     /// Its joint.
     pub joint: String,
+    /// Exponent alpha of its viscous friction F_v sgn(v) |v|^alpha, where it was sought; F_v is then in N m (s/rad)^alpha.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub friction_exponent: Option<f64>,
     /// Error on what was learnt from, N m RMS.
     pub fit_rms_nm: f64,
     /// Error of the robot's files there, N m RMS.
@@ -301,6 +312,7 @@ impl LimbStudy<'_> {
         let predicted = self.validation.map(|log| maker.rows(std::slice::from_ref(log))).transpose()?;
         let name = limb.joints.first().map_or("", |&j| held.joints[j].name.as_str()).to_owned();
         let failed = |source| LimbError::Regression { limb: name.clone(), source };
-        fit::learn(limb, self.unknown, &learnt, predicted.as_ref(), name.clone()).map_err(failed)
+        let of = (limb, name.clone());
+        fit::learn(of, (self.unknown, self.exponents), &learnt, predicted.as_ref()).map_err(failed)
     }
 }

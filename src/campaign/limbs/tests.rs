@@ -319,3 +319,85 @@ fn bad_campaigns_name_the_field() {
     assert!(spring("panda", "elbow", "100.0").contains("lacks joint"));
     assert!(spring("z1", "elbow", "-1.0").contains("`springs[0].spring[0].stiffness_nm_rad`"));
 }
+
+/// Recordings of all limbs of the campaign's Digit, one after the other as `surelift identify --robot digit` reads them: each limb follows its exciting motions.
+fn recordings(digit: &LimbsCampaign, seed: u64) -> Vec<Vec<crate::recording::Sample>> {
+    let held = load_model("digit").unwrap().with_base_held();
+    let names: Vec<&str> = motors_and_base(&held).iter().map(|&j| held.joints[j].name.as_str()).collect();
+    let ExcitingFile { motions, duration_s, evaluations, seed: drawing, .. } = digit.file.excitation;
+    let mut all: Vec<Vec<crate::recording::Sample>> = vec![vec![]; motions];
+    for (place, limb) in digit.limbs.iter().map(|limb| &limb.model).enumerate() {
+        let drawn = LimbTruth::draw(&digit.file.truth, limb, seed, place as u64);
+        let plant = (&digit.file.control, &digit.file.noise);
+        let lab = Laboratory::new(limb, limb, (&drawn, &[]), plant).unwrap();
+        let exciting = digit.motions(limb, (motions, duration_s, evaluations, drawing)).unwrap();
+        for (k, whole) in all.iter_mut().enumerate() {
+            let noise = 1000 * (100 * seed + place as u64) + k as u64;
+            let (own, _) = digit.record(&lab, &exciting, k..k + 1, noise).unwrap();
+            if whole.is_empty() {
+                let none = vec![0.0; names.len()];
+                let at_rest =
+                    |t| crate::recording::Sample { t, q: none.clone(), dq: none.clone(), tau: none.clone() };
+                *whole = own.log.samples.iter().map(|sample| at_rest(sample.t)).collect();
+            }
+            for (to, from) in whole.iter_mut().zip(&own.log.samples) {
+                for (m, &joint) in lab.motors.iter().enumerate() {
+                    let at = names.iter().position(|name| *name == limb.joints[joint].name).unwrap();
+                    (to.q[at], to.dq[at], to.tau[at]) = (from.q[m], from.dq[m], from.tau[m]);
+                }
+            }
+        }
+    }
+    all
+}
+
+fn csv(samples: &[crate::recording::Sample]) -> String {
+    let motors = samples[0].q.len();
+    let names = ["q", "dq", "tau"].iter().flat_map(|name| (1..=motors).map(move |j| format!("{name}{j}")));
+    let mut text = std::iter::once("t".to_owned()).chain(names).collect::<Vec<_>>().join(",");
+    for sample in samples {
+        let numbers = std::iter::once(&sample.t).chain(&sample.q).chain(&sample.dq).chain(&sample.tau);
+        text += "\n";
+        text += &numbers.map(f64::to_string).collect::<Vec<_>>().join(",");
+    }
+    text + "\n"
+}
+
+/// Both legs and both arms of the campaign's Digit (seed 1) from four recordings of 3 s. `SURELIFT_LOGS=FOLDER` keeps these, so that `surelift identify` can read them.
+#[test]
+#[ignore = "simulates four motions of a whole Digit first: a minute"]
+fn legs_and_arms_are_learnt_in_ten_seconds() {
+    let path = Path::new("scenarios/campaigns/digit.toml");
+    let text = std::fs::read_to_string(path).unwrap();
+    let digit = LimbsCampaign::new(path, crate::campaign::parse(path, &text).unwrap()).unwrap();
+    let recordings = recordings(&digit, 1);
+    if let Some(folder) = std::env::var_os("SURELIFT_LOGS") {
+        for (k, samples) in recordings.iter().enumerate() {
+            std::fs::write(Path::new(&folder).join(format!("{}.csv", k + 1)), csv(samples)).unwrap();
+        }
+    }
+    let log = |(k, samples): (usize, Vec<_>)| {
+        let log = MeasurementLog::of_samples(PathBuf::from(format!("motion {k}")), samples).unwrap();
+        MotorLog { log, passive: false }
+    };
+    let logs: Vec<MotorLog> = recordings.into_iter().enumerate().map(log).collect();
+    let robot = load_model("digit").unwrap();
+    let study = LimbStudy {
+        robot: &robot,
+        logs: &logs,
+        validation: None,
+        unknown: LimbUnknown::Everything,
+        smoothing: digit.smoothing(),
+        passive_tolerance: PASSIVE_RAD,
+        exponents: false,
+    };
+    let start = std::time::Instant::now();
+    let found = study.run().unwrap();
+    let seconds = start.elapsed().as_secs_f64();
+    for limb in &found.limbs {
+        println!("{}: gap {:.1e}, {} rounds, {:?}", limb.name, limb.duality_gap, limb.rounds, limb.belief);
+        assert!(limb.duality_gap < 1e-3);
+    }
+    println!("learnt in {seconds:.1} s");
+    assert!(seconds < 10.0, "{seconds}");
+}

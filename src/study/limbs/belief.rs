@@ -10,14 +10,16 @@
 //! may be a mixture of both, of the first links alone, or the files' links. A recording to validate on has no part in it. Of a single recording, thirds are
 //! left out.
 
+use nalgebra::DMatrix;
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::LimbUnknown;
-use super::fit::{Free, fit};
+use super::compressed::Compressed;
+use super::evidence::Evidence;
+use super::fit::{Effort, Free, fit};
 use super::rows::LimbRows;
 use crate::regression::RegressionError;
-use crate::regression::robust::SampleRows;
 use crate::robot::Model;
 
 /// Shares that are tried, of the deviation that links have; ascending.
@@ -28,6 +30,9 @@ const LEARNT_SHARES: [f64; 6] = [0.0, 0.1, 0.25, 0.5, 0.75, 1.0];
 const WORSE: f64 = 1e-3;
 /// The least gain, relative, of one motor at least, for which learnt links are told at all.
 const GAIN: f64 = 0.05;
+/// What predicts no motor worse than that by the sums, and has all links, is fitted with weights of its own too: at most so many of each kind of outliers.
+const NEARLY: f64 = 0.01;
+const WHOLE: usize = 4;
 /// Parts of a single recording.
 const PARTS: usize = 3;
 
@@ -85,13 +90,15 @@ impl LinkBelief {
 /// The best of all.
 ///
 /// First the share and the kind of outliers are chosen for all links. Then so many links are taken, from the base on, as predict best: a motor feels the links
-/// that it carries and no others, so those further out are not disturbed by what is learnt of the first. Then the share is chosen for these.
+/// that it carries and no others, so those further out are not disturbed by what is learnt of the first. Then the share is chosen for these. All that looks at
+/// sums of weighted rows ([`Evidence`]). Of each kind of outliers the best is then fitted with weights of its own, and so are the
+/// best with all links that hardly predict a motor worse. Only these may be told.
 pub(super) fn choose(
     limb: &Model,
     unknown: LimbUnknown,
-    rows: &LimbRows,
+    rows: &Compressed,
 ) -> Result<LinkBelief, RegressionError> {
-    let trial = Trial { limb, unknown, splits: splits(limb, unknown, rows)? };
+    let trial = Trial::new(limb, unknown, rows)?;
     let all = limb.bodies();
     let both = [Outliers::Samples, Outliers::Motors];
     let mut tried = trial.all(both.iter().flat_map(|o| SHARES.map(|share| (share, *o, all))).collect())?;
@@ -105,11 +112,17 @@ pub(super) fn choose(
         let others = SHARES.into_iter().filter(|share| *share != first.link_share);
         tried.extend(trial.all(others.map(|share| (share, first.outliers, links)).collect())?);
     }
-    tried.iter().for_each(|x| tracing::debug!(?x, score = x.score(), told = x.worth_telling(), "left out"));
+    let finalists = trial.finalists(&tried);
+    let exact = trial.exactly(finalists)?;
+    exact.iter().for_each(|x| tracing::debug!(?x, score = x.score(), told = x.worth_telling(), "left out"));
     // The share 0 may always be told, so there is one where there are samples.
-    best(&tried, LinkBelief::worth_telling)
-        .cloned()
-        .ok_or_else(|| RegressionError::NoEstimate("no samples".to_owned()))
+    let told = best(&exact, LinkBelief::worth_telling).cloned();
+    let told = told.ok_or_else(|| RegressionError::NoEstimate("no samples".to_owned()))?;
+    Ok(match told.learnt_share {
+        // Links that are believed, with the deviations that go with it.
+        0.0 => LinkBelief { link_share: SHARES[0], links: all, ..told },
+        _ => told,
+    })
 }
 
 /// The best of those that may be.
@@ -117,43 +130,145 @@ fn best(tried: &[LinkBelief], may: impl Fn(&LinkBelief) -> bool) -> Option<&Link
     tried.iter().filter(|belief| may(belief)).min_by(|a, b| a.score().total_cmp(&b.score()))
 }
 
+/// Share, kind of outliers and number of links.
+type Of = (f64, Outliers, usize);
+
 /// What beliefs are tried on.
 struct Trial<'a> {
     limb: &'a Model,
     unknown: LimbUnknown,
-    splits: Vec<Split>,
+    rows: &'a Compressed,
+    /// The part that each sample belongs to.
+    parts: Vec<usize>,
+    /// Parts that are left out, one after the other.
+    left_out: Vec<LimbRows>,
+    /// By kind of outliers.
+    kinds: [Kind<'a>; 2],
 }
 
-impl Trial<'_> {
-    /// All of these: share, kind of outliers and number of links, with every share of what is learnt.
-    fn all(&self, of: Vec<(f64, Outliers, usize)>) -> Result<Vec<LinkBelief>, RegressionError> {
+/// What the recordings say with one kind of outliers.
+struct Kind<'a> {
+    evidence: Evidence<'a>,
+    /// Errors in each part that was left out, if links are as in the files.
+    apart: Vec<DMatrix<f64>>,
+}
+
+impl<'a> Trial<'a> {
+    fn new(limb: &'a Model, unknown: LimbUnknown, rows: &'a Compressed) -> Result<Self, RegressionError> {
+        let parts = parts(&rows.rows);
+        let count = parts.iter().max().map_or(0, |last| last + 1);
+        let left_out: Vec<LimbRows> = (0..count).map(|part| rows.rows.select(|s| parts[s] == part)).collect();
+        let widest = Free::of(limb, unknown, limb.bodies());
+        let friction = Free::of(limb, LimbUnknown::Friction, 0);
+        let kind = |outliers: Outliers| {
+            let evidence = Evidence::of(limb, (&widest, outliers), rows, &parts)?;
+            let apart = |part: usize| {
+                let theta = match unknown {
+                    LimbUnknown::Links => limb.nominal_parameters(),
+                    LimbUnknown::Friction | LimbUnknown::Everything => evidence.fit(&friction, part)?,
+                };
+                Ok(left_out[part].rows.residuals(&rows.onto(&theta)))
+            };
+            let apart = (0..count).map(apart).collect::<Result<_, RegressionError>>()?;
+            Ok(Kind { evidence, apart })
+        };
+        let (samples, motors) = rayon::join(|| kind(Outliers::Samples), || kind(Outliers::Motors));
+        let kinds: [Kind<'a>; 2] = [samples?, motors?];
+        Ok(Self { limb, unknown, rows, parts, left_out, kinds })
+    }
+
+    /// All of these by the sums, with every share of what is learnt.
+    fn all(&self, of: Vec<Of>) -> Result<Vec<LinkBelief>, RegressionError> {
         let all: Vec<Vec<LinkBelief>> =
             of.into_par_iter().map(|of| self.one(of)).collect::<Result<_, _>>()?;
         Ok(all.into_iter().flatten().collect())
     }
 
-    fn one(
-        &self,
-        (share, outliers, links): (f64, Outliers, usize),
-    ) -> Result<Vec<LinkBelief>, RegressionError> {
-        let free = Free::of(self.limb, self.unknown, links).within(share);
-        let found: Vec<Vec<f64>> = self
-            .splits
-            .iter()
-            .map(|split| Ok(fit(self.limb, &free, &split.seen, outliers)?.theta))
-            .collect::<Result<_, RegressionError>>()?;
-        let with = |learnt_share: f64| {
-            let parts = |own: bool| -> Vec<Vec<(f64, usize)>> {
-                let pairs = self.splits.iter().zip(&found);
-                let errors = |(split, found): (&Split, &Vec<f64>)| {
-                    let apart = split.apart(outliers);
-                    split.unseen.errors(&if own { mixed(found, apart, learnt_share) } else { apart.to_vec() })
-                };
-                pairs.map(errors).collect()
+    fn one(&self, of: Of) -> Result<Vec<LinkBelief>, RegressionError> {
+        let free = Free::of(self.limb, self.unknown, of.2).within(of.0);
+        let kind = &self.kinds[usize::from(of.1 == Outliers::Motors)];
+        let residuals = |(part, unseen): (usize, &LimbRows)| {
+            let theta = kind.evidence.fit(&free, part)?;
+            Ok(unseen.rows.residuals(&self.rows.onto(&theta)))
+        };
+        let found: Result<Vec<_>, RegressionError> =
+            self.left_out.iter().enumerate().map(residuals).collect();
+        Ok(self.beliefs(of, &found?, &kind.apart))
+    }
+
+    /// What is worth fits with weights of their own, of each kind of outliers.
+    fn finalists(&self, tried: &[LinkBelief]) -> Vec<Of> {
+        let all = self.limb.bodies();
+        let mut finalists: Vec<Of> = vec![];
+        for kind in [Outliers::Samples, Outliers::Motors] {
+            let learnt = |belief: &LinkBelief| belief.outliers == kind && belief.learnt_share > 0.0;
+            let kept = |belief: &LinkBelief| learnt(belief) && belief.nowhere_worse();
+            let any = best(tried, kept).or_else(|| best(tried, learnt));
+            let whole =
+                |belief: &&LinkBelief| learnt(belief) && belief.links == all && belief.learnt_share == 1.0;
+            let mut whole: Vec<&LinkBelief> = tried
+                .iter()
+                .filter(whole)
+                .filter(|b| b.worst_ratio.max(b.next_ratio) <= 1.0 + NEARLY)
+                .collect();
+            whole.sort_by(|a, b| a.score().total_cmp(&b.score()));
+            for belief in any.into_iter().chain(whole.into_iter().take(WHOLE)) {
+                let of = (belief.link_share, kind, belief.links);
+                if !finalists.contains(&of) {
+                    finalists.push(of);
+                }
+            }
+        }
+        finalists
+    }
+
+    /// All of these by fits with weights of their own.
+    fn exactly(&self, of: Vec<Of>) -> Result<Vec<LinkBelief>, RegressionError> {
+        let seen: Vec<Compressed> =
+            (0..self.left_out.len()).map(|part| self.rows.select(|s| self.parts[s] != part)).collect();
+        let errors = |part: usize, theta: &[f64]| self.left_out[part].rows.residuals(&self.rows.onto(theta));
+        let apart = |outliers: Outliers| -> Result<Vec<DMatrix<f64>>, RegressionError> {
+            let one = |(part, seen): (usize, &Compressed)| {
+                let theta = links_apart(self.limb, self.unknown, (seen, outliers), Effort::Search)?;
+                Ok(errors(part, &theta))
             };
-            let (own, apart) = (parts(true), parts(false));
+            seen.par_iter().enumerate().map(one).collect()
+        };
+        let (samples, motors) = rayon::join(|| apart(Outliers::Samples), || apart(Outliers::Motors));
+        let apart = [samples?, motors?];
+        let one = |of: Of| {
+            let free = Free::of(self.limb, self.unknown, of.2).within(of.0);
+            let learnt = |(part, seen): (usize, &Compressed)| {
+                Ok(errors(part, &fit(self.limb, &free, seen, (of.1, Effort::Search))?.theta))
+            };
+            let found: Result<Vec<_>, RegressionError> = seen.par_iter().enumerate().map(learnt).collect();
+            Ok(self.beliefs(of, &found?, &apart[usize::from(of.1 == Outliers::Motors)]))
+        };
+        let all: Vec<Vec<LinkBelief>> =
+            of.into_par_iter().map(one).collect::<Result<_, RegressionError>>()?;
+        Ok(all.into_iter().flatten().collect())
+    }
+
+    /// Every share of what is learnt, from the errors in each part with all of it and with nothing: errors of a mixture are mixtures of errors.
+    fn beliefs(
+        &self,
+        (link_share, outliers, links): Of,
+        found: &[DMatrix<f64>],
+        apart: &[DMatrix<f64>],
+    ) -> Vec<LinkBelief> {
+        let errors = |learnt_share: f64| -> Vec<Vec<(f64, usize)>> {
+            let pairs = self.left_out.iter().zip(found.iter().zip(apart));
+            pairs
+                .map(|(unseen, (own, apart))| {
+                    unseen.sums(&(own * learnt_share + apart * (1.0 - learnt_share)))
+                })
+                .collect()
+        };
+        let apart = errors(0.0);
+        let with = |learnt_share: f64| {
+            let own = errors(learnt_share);
             LinkBelief {
-                link_share: share,
+                link_share,
                 outliers,
                 links,
                 learnt_share,
@@ -163,7 +278,7 @@ impl Trial<'_> {
                 left_out_apart_rms_nm: rms(&apart),
             }
         };
-        Ok(LEARNT_SHARES.map(with).to_vec())
+        LEARNT_SHARES.map(with).to_vec()
     }
 }
 
@@ -200,33 +315,6 @@ fn ratio(own: f64, apart: f64) -> f64 {
     (own.max(f64::MIN_POSITIVE)) / apart.max(f64::MIN_POSITIVE)
 }
 
-/// Parts that are left out, each with what the others say if links are as in the files.
-fn splits(limb: &Model, unknown: LimbUnknown, rows: &LimbRows) -> Result<Vec<Split>, RegressionError> {
-    let parts = parts(rows);
-    let count = parts.iter().max().map_or(0, |last| last + 1);
-    let split = |left_out: usize| {
-        let seen = rows.select(|s| parts[s] != left_out).rows;
-        let apart = |outliers| links_apart(limb, unknown, (&seen, outliers));
-        let apart = [apart(Outliers::Samples)?, apart(Outliers::Motors)?];
-        Ok(Split { seen, unseen: rows.select(|s| parts[s] == left_out), apart })
-    };
-    (0..count).map(split).collect()
-}
-
-/// Recordings to learn from, one to predict, and what the first say if links are as in the files.
-struct Split {
-    seen: SampleRows,
-    unseen: LimbRows,
-    /// By kind of outliers.
-    apart: [Vec<f64>; 2],
-}
-
-impl Split {
-    fn apart(&self, outliers: Outliers) -> &[f64] {
-        &self.apart[usize::from(outliers == Outliers::Motors)]
-    }
-}
-
 /// A share of what was learnt, the rest of what is found with the links of the files. Bodies that exist make one that exists.
 pub(super) fn mixed(learnt: &[f64], apart: &[f64], learnt_share: f64) -> Vec<f64> {
     learnt.iter().zip(apart).map(|(a, b)| learnt_share * a + (1.0 - learnt_share) * b).collect()
@@ -236,12 +324,13 @@ pub(super) fn mixed(learnt: &[f64], apart: &[f64], learnt_share: f64) -> Vec<f64
 pub(super) fn links_apart(
     limb: &Model,
     unknown: LimbUnknown,
-    (rows, outliers): (&SampleRows, Outliers),
+    (rows, outliers): (&Compressed, Outliers),
+    effort: Effort,
 ) -> Result<Vec<f64>, RegressionError> {
     match unknown {
         LimbUnknown::Links => Ok(limb.nominal_parameters()),
         LimbUnknown::Friction | LimbUnknown::Everything => {
-            Ok(fit(limb, &Free::of(limb, LimbUnknown::Friction, 0), rows, outliers)?.theta)
+            Ok(fit(limb, &Free::of(limb, LimbUnknown::Friction, 0), rows, (outliers, effort))?.theta)
         }
     }
 }

@@ -3,6 +3,9 @@
 //! Each limb moves by itself while the base is held, so each has a search of its own: random motions that keep the limits, the best few of them
 //! together, then small changes of one motion at a time that are kept where they help. Everything is looked at in samples; nothing is
 //! proven but where the loops close in one way ([`ClosureDomain`]).
+//!
+//! A motor with a small range, such as those of ankles, would hardly become fast with the harmonics of the others, and neither its armature nor how its friction depends on
+//! speed would show. Such a motor has harmonics of a higher first frequency besides, with which its range allows the speed that the range of the middle motor allows.
 
 use nalgebra::DMatrix;
 use rand::{Rng, SeedableRng};
@@ -20,6 +23,8 @@ use crate::trajectory::{Curve, Fourier, JointState};
 
 /// Harmonics of a motion; the first follows from rest at both ends.
 const HARMONICS: usize = 5;
+/// First frequencies are at most so many times that of the whole motion: the highest harmonic then has six samples a period.
+const FASTEST: u32 = (SAMPLES / (6 * HARMONICS)) as u32;
 /// Samples of a motion at which rows are made, and in between two of these so many at which limits are looked at.
 const SAMPLES: usize = 120;
 const FINER: usize = 10;
@@ -180,6 +185,8 @@ struct Search<'a> {
     motors: Vec<usize>,
     start: Vec<f64>,
     ranges: Vec<(f64, f64)>,
+    /// For each motor how many times faster than the motion the first of its further harmonics is; 1 if it has none.
+    paces: Vec<u32>,
 }
 
 impl<'a> Search<'a> {
@@ -204,6 +211,7 @@ impl<'a> Search<'a> {
             free: Free::of(model, task.unknown, model.bodies()).indices,
             theta: model.nominal_parameters(),
             start: ranges.iter().map(|(lower, upper)| 0.5 * (lower + upper)).collect(),
+            paces: paces(&ranges),
             task,
             limb,
             name,
@@ -216,7 +224,7 @@ impl<'a> Search<'a> {
 
     fn run(mut self) -> Result<(LimbExcitation, Vec<Fourier>), LimbError> {
         let mut rng = ChaCha8Rng::seed_from_u64(self.task.seed);
-        let numbers = self.motors.len() * 2 * (HARMONICS - 1);
+        let numbers = self.paces.iter().map(|pace| numbers(*pace)).sum();
         let random = |rng: &mut ChaCha8Rng| -> Vec<f64> {
             (0..numbers).map(|_| rng.random_range(-1.0..=1.0)).collect()
         };
@@ -285,18 +293,33 @@ impl<'a> Search<'a> {
     }
 
     /// (a_k, b_k), k = 2.., of each motor, rad/s: as fast as its range and its speed limit allow it at most, and the slower the higher, because
-    /// the first harmonic has to undo k b_k for the ends to rest.
+    /// the first harmonic has to undo k b_k for the ends to rest. Further harmonics rest at both ends by themselves; the range is shared.
     fn coefficients(&self, x: &[f64]) -> Vec<Vec<[f64; 2]>> {
-        let each = 2 * (HARMONICS - 1);
+        let rate = std::f64::consts::TAU / self.task.duration_s;
+        let mut rest = x;
         let own = |(j, &motor): (usize, &usize)| {
+            let pace = self.paces[j];
+            let (x, behind) = rest.split_at(numbers(pace));
+            rest = behind;
             let (lower, upper) = self.ranges[j];
-            let rate = std::f64::consts::TAU / self.task.duration_s;
-            let speed = self.limb.model.joints[motor].limits.velocity.min((upper - lower) * rate);
-            x[each * j..each * (j + 1)]
-                .chunks_exact(2)
-                .zip(2..)
-                .map(|(c, k)| [c[0], c[1]].map(|c| c * speed / f64::from(k)))
-                .collect()
+            let limit = self.limb.model.joints[motor].limits.velocity;
+            let each = 2 * (HARMONICS - 1);
+            let mut all = vec![[0.0; 2]; HARMONICS * pace as usize - 1];
+            let paces = [1, pace];
+            let count = x.len() / each;
+            for (x, pace) in x.chunks_exact(each).zip(paces) {
+                let speed = limit.min((upper - lower) * rate * f64::from(pace)) / count as f64;
+                let mut first = [0.0; 2];
+                for (c, k) in x.chunks_exact(2).zip(2..) {
+                    let [a, b] = [c[0], c[1]].map(|c| c * speed / f64::from(k));
+                    first = [first[0] - a, first[1] - f64::from(k) * b];
+                    add(&mut all, pace * k, [a, b]);
+                }
+                if pace > 1 {
+                    add(&mut all, pace, first);
+                }
+            }
+            all
         };
         self.motors.iter().enumerate().map(own).collect()
     }
@@ -361,6 +384,26 @@ impl<'a> Search<'a> {
         self.reduced.close(&self.limb.model, &mut q).ok()?;
         Some(q)
     }
+}
+
+/// Adds to harmonic `k` of coefficients that begin with the second.
+fn add(all: &mut [[f64; 2]], k: u32, [a, b]: [f64; 2]) {
+    let own = &mut all[k as usize - 2];
+    *own = [own[0] + a, own[1] + b];
+}
+
+/// Numbers that a motor's motion has.
+fn numbers(pace: u32) -> usize {
+    2 * (HARMONICS - 1) * if pace > 1 { 2 } else { 1 }
+}
+
+/// How many times faster each motor has to swing for its range to allow the speed that the middle range allows.
+fn paces(ranges: &[(f64, f64)]) -> Vec<u32> {
+    let mut sizes: Vec<f64> = ranges.iter().map(|(lower, upper)| upper - lower).collect();
+    let own = sizes.clone();
+    sizes.sort_by(f64::total_cmp);
+    let middle = sizes.get(sizes.len() / 2).copied().unwrap_or(0.0);
+    own.iter().map(|size| ((middle / size).round() as u32).clamp(1, FASTEST)).collect()
 }
 
 /// The best motion, then the one that does best with those chosen, and so on.

@@ -3,6 +3,8 @@
 use nalgebra::{Cholesky, DMatrix, DVector};
 
 use super::belief::{self, Outliers};
+use super::compressed::Compressed;
+use super::exponents;
 use super::rows::LimbRows;
 use super::{LimbBase, LimbFinding, LimbParameter, LimbUnknown, MotorFinding};
 use crate::dynamics::constraint::reduced::motors_and_base;
@@ -12,7 +14,7 @@ use crate::inertia::{ARMATURE, COULOMB, FRICTION, INERTIAL, VISCOUS};
 use crate::regression::RegressionError;
 use crate::regression::barrier::{ConvexFit, Optimum};
 use crate::regression::base::BaseParameters;
-use crate::regression::robust::{Reweighted, SampleRows, reweight, reweight_each};
+use crate::regression::robust::{Reweighted, Rounds, reweight, reweight_each};
 use crate::robot::{Limb, Model};
 
 /// What is believed beforehand, so that each parameter has an estimate: a link within this share of what the files say, its mass spread over at
@@ -27,6 +29,8 @@ const FLOOR_M2: f64 = 1e-6;
 const START: f64 = 1e-3;
 /// Duality gap that is aimed at, in units of half a squared deviation.
 const GAP: f64 = 1e-4;
+/// A motor stands still if it moves by less than this in all recordings, rad or m: encoders and what a posture is held with err by less.
+const STILL: f64 = 0.01;
 /// Terms of a base parameter that are told.
 const TOLD: f64 = 1e-3;
 
@@ -37,9 +41,9 @@ pub(super) struct Free {
     /// Place among `indices` of each free body's first parameter.
     bodies: Vec<usize>,
     nonnegative: Vec<usize>,
-    start: DVector<f64>,
+    pub(super) start: DVector<f64>,
     /// Deviations of the prior.
-    deviations: Vec<f64>,
+    pub(super) deviations: Vec<f64>,
 }
 
 impl Free {
@@ -95,24 +99,52 @@ impl Free {
         narrower
     }
 
-    /// The columns of the free parameters, and what they have to explain.
-    fn rows(&self, limb: &Model, rows: &SampleRows) -> SampleRows {
-        let mut fixed = limb.nominal_parameters();
-        self.indices.iter().for_each(|&k| fixed[k] = 0.0);
-        let u = &rows.u - &rows.y * DVector::from_vec(fixed);
-        SampleRows { y: rows.y.select_columns(&self.indices), u, joints: rows.joints }
-    }
-
-    /// The fit of whitened rows with the prior.
-    fn problem(&self, nominal: &[f64], y: &DMatrix<f64>, u: &DVector<f64>) -> ConvexFit {
-        // A product with the transpose made: its blocks fit caches, which dot products of long columns do not.
-        let (mut hessian, mut slope) = (y.transpose() * y, y.tr_mul(u));
+    /// Optimum of the free parameters with the prior, its problem, and all parameters with it, from the sums over weighted rows U (`gram` = U'U, `slope` = U'u) with
+    /// Y = U `map`.
+    pub(super) fn minimise(
+        &self,
+        limb: &Model,
+        map: &DMatrix<f64>,
+        (gram, slope): (&DMatrix<f64>, &DVector<f64>),
+        gap: f64,
+    ) -> Result<(Optimum, ConvexFit, Vec<f64>), RegressionError> {
+        let mut theta = limb.nominal_parameters();
+        let nominal: Vec<f64> = self.indices.iter().map(|&k| theta[k]).collect();
+        self.indices.iter().for_each(|&k| theta[k] = 0.0);
+        let own = map.select_columns(&self.indices);
+        let turned = own.transpose();
+        let left = slope - gram * (map * DVector::from_column_slice(&theta));
+        // Products with transposes that are made: their blocks fit caches, which dot products of long columns do not.
+        let (mut hessian, mut slope) = (&turned * (gram * &own), &turned * left);
         for (k, deviation) in self.deviations.iter().enumerate() {
             let weight = deviation.powi(-2);
             hessian[(k, k)] += weight;
-            slope[k] += weight * nominal[self.indices[k]];
+            slope[k] += weight * nominal[k];
         }
-        ConvexFit { hessian, slope, bodies: self.bodies.clone(), nonnegative: self.nonnegative.clone() }
+        let (bodies, nonnegative) = (self.bodies.clone(), self.nonnegative.clone());
+        let problem = ConvexFit { hessian, slope, bodies, nonnegative };
+        let found = problem.minimise_primal_dual(&self.start, gap)?;
+        self.indices.iter().zip(&found.z).for_each(|(&k, x)| theta[k] = *x);
+        Ok((found, problem, theta))
+    }
+}
+
+/// How exact a fit has to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effort {
+    /// It only tells which samples are outliers.
+    Search,
+    /// It is told.
+    Final,
+}
+
+impl Effort {
+    /// When reweighting ends, and the duality gap that is aimed at in units of half a squared deviation.
+    fn limits(self) -> (Rounds, f64) {
+        match self {
+            Self::Search => (Rounds { most: 10, settled: 1e-3 }, 1e-2),
+            Self::Final => (Rounds::default(), GAP),
+        }
     }
 }
 
@@ -122,65 +154,68 @@ pub(super) struct Fitted {
     pub theta: Vec<f64>,
     /// Of the free ones, from the last round.
     optimum: Optimum,
-    problem: ConvexFit,
-    rounds: Reweighted,
+    pub problem: ConvexFit,
+    pub rounds: Reweighted,
 }
 
 /// Fits the free parameters to rows of all of them.
 pub(super) fn fit(
     limb: &Model,
     free: &Free,
-    rows: &SampleRows,
-    outliers: Outliers,
+    all: &Compressed,
+    (outliers, effort): (Outliers, Effort),
 ) -> Result<Fitted, RegressionError> {
-    let nominal = limb.nominal_parameters();
-    let own = free.rows(limb, rows);
-    let mut last: Option<(Optimum, ConvexFit)> = None;
+    let rows = &all.rows.rows;
+    let (until, gap) = effort.limits();
+    let mut last: Option<(Optimum, ConvexFit, Vec<f64>)> = None;
     let solve = |y: &DMatrix<f64>, u: &DVector<f64>, _: &DVector<f64>| {
-        let problem = free.problem(&nominal, y, u);
-        let found = problem.minimise(&free.start, GAP)?;
-        let z = found.z.clone();
-        last = Some((found, problem));
-        Ok(z)
+        let turned = y.transpose();
+        let found = free.minimise(limb, &all.map, (&(&turned * y), &(&turned * u)), gap)?;
+        let x = all.onto(&found.2);
+        last = Some(found);
+        Ok(x)
     };
+    let start = DVector::zeros(all.map.nrows());
     let rounds = match outliers {
-        Outliers::Samples => reweight(&own, &free.start, solve),
-        Outliers::Motors => reweight_each(&own, &free.start, solve),
+        Outliers::Samples => reweight(rows, &start, until, solve),
+        Outliers::Motors => reweight_each(rows, &start, until, solve),
     }?;
-    let Some((optimum, problem)) = last else {
+    let Some((optimum, problem, theta)) = last else {
         return Err(RegressionError::NoEstimate("no samples".to_owned()));
     };
-    let mut theta = nominal;
-    free.indices.iter().zip(&optimum.z).for_each(|(&k, x)| theta[k] = *x);
     Ok(Fitted { theta, optimum, problem, rounds })
 }
 
-/// Learns a limb from rows of all its parameters.
+/// Learns a limb from rows of all its parameters: what is unknown, and whether exponents of friction are.
 pub(super) fn learn(
-    of: &Limb,
-    unknown: LimbUnknown,
+    (of, name): (&Limb, String),
+    (unknown, exponents): (LimbUnknown, bool),
     rows: &LimbRows,
     predicted: Option<&LimbRows>,
-    name: String,
 ) -> Result<LimbFinding, RegressionError> {
     let limb = &of.model;
     let nominal = limb.nominal_parameters();
     // What a drive does at its speed limit tells nothing of links and friction.
     let free_running = rows.select(|s| !rows.limited(s));
-    let learnt = if free_running.rows.samples() == 0 { rows } else { &free_running };
+    let kept = if free_running.rows.samples() == 0 { rows } else { &free_running };
+    let sought = exponents && unknown != LimbUnknown::Links;
+    let found = sought.then(|| exponents::find(limb, unknown, kept)).transpose()?;
+    let bent = |rows: &LimbRows| found.as_ref().map(|found| exponents::with(limb, rows, found));
+    let learnt = Compressed::of(limb, bent(kept).as_ref().unwrap_or(kept));
     let mut free = Free::of(limb, unknown, limb.bodies());
     let mut belief = None;
     let mut outliers = Outliers::Samples;
     if unknown != LimbUnknown::Friction {
-        let chosen = belief::choose(limb, unknown, learnt)?;
+        let chosen = belief::choose(limb, unknown, &learnt)?;
         free = Free::of(limb, unknown, chosen.links).within(chosen.link_share);
         outliers = chosen.outliers;
         belief = Some(chosen);
     }
-    let Fitted { mut theta, optimum, problem, rounds } = fit(limb, &free, &learnt.rows, outliers)?;
+    let Fitted { mut theta, optimum, problem, rounds } =
+        fit(limb, &free, &learnt, (outliers, Effort::Final))?;
     let mut apart = None;
     if let Some(belief) = &belief {
-        let links_apart = belief::links_apart(limb, unknown, (&learnt.rows, outliers))?;
+        let links_apart = belief::links_apart(limb, unknown, (&learnt, outliers), Effort::Final)?;
         theta = belief::mixed(&theta, &links_apart, belief.learnt_share);
         apart = Some(links_apart);
     }
@@ -190,14 +225,18 @@ pub(super) fn learn(
         let deviation = covariance.as_ref().map_or(f64::NAN, |c| c[(place, place)].sqrt());
         LimbParameter { name, unit, model: nominal[k], estimate: theta[k], deviation }
     };
-    let outliers = rounds.weights.iter().filter(|w| **w < 0.5).count() as f64 / rounds.weights.len() as f64;
+    let far = rounds.weights.iter().filter(|w| **w < 0.5).count() as f64 / rounds.weights.len() as f64;
+    let by_files = [Some(rows), predicted].map(|rows| rows.map(|rows| rms(rows, &nominal)));
+    let (bent_rows, bent_predicted) = (bent(rows), predicted.and_then(bent));
+    let told = (bent_rows.as_ref().unwrap_or(rows), bent_predicted.as_ref().or(predicted));
     Ok(LimbFinding {
         name,
         samples: rounds.weights.len(),
-        outliers,
-        motors: motors(limb, rows, predicted, (&theta, apart.as_deref())),
+        outliers: far,
+        still: still(limb, rows),
+        motors: motors(limb, told, by_files, (&theta, apart.as_deref()), found.as_deref()),
         parameters: free.indices.iter().enumerate().map(parameter).collect(),
-        base: base(limb, &free, &free.rows(limb, &learnt.rows).y),
+        base: base(limb, &free, &learnt.triangle),
         value: optimum.value,
         duality_gap: optimum.gap,
         rounds: rounds.rounds,
@@ -207,25 +246,36 @@ pub(super) fn learn(
     })
 }
 
+/// Motors that stand still in all recordings.
+fn still(limb: &Model, rows: &LimbRows) -> Vec<String> {
+    let motors = motors_and_base(limb).into_iter().zip(&rows.moved);
+    motors
+        .filter(|(_, (least, most))| most - least < STILL)
+        .map(|(joint, _)| limb.joints[joint].name.clone())
+        .collect()
+}
+
 /// Errors of each motor, N m RMS; samples at its speed limit are left out.
 fn rms(rows: &LimbRows, theta: &[f64]) -> Vec<f64> {
     rows.errors(theta).into_iter().map(|(sum, count)| (sum / count as f64).sqrt()).collect()
 }
 
+/// What is told of the motors: errors on what was learnt from and on what is predicted, those of the files (`by_files`) there, and exponents of friction.
 fn motors(
     limb: &Model,
-    rows: &LimbRows,
-    predicted: Option<&LimbRows>,
+    (rows, predicted): (&LimbRows, Option<&LimbRows>),
+    [model, model_there]: [Option<Vec<f64>>; 2],
     (theta, apart): (&[f64], Option<&[f64]>),
+    exponents: Option<&[f64]>,
 ) -> Vec<MotorFinding> {
-    let nominal = limb.nominal_parameters();
-    let (fit, model) = (rms(rows, theta), rms(rows, &nominal));
-    let (there, model_there) = (predicted.map(|p| rms(p, theta)), predicted.map(|p| rms(p, &nominal)));
+    let fit = rms(rows, theta);
+    let there = predicted.map(|p| rms(p, theta));
     let apart_there = predicted.and_then(|p| Some(rms(p, apart?)));
     let motor = |(k, &joint): (usize, &usize)| MotorFinding {
         joint: limb.joints[joint].name.clone(),
+        friction_exponent: exponents.map(|exponents| exponents[k]),
         fit_rms_nm: fit[k],
-        model_rms_nm: model[k],
+        model_rms_nm: model.as_ref().map_or(f64::NAN, |rms| rms[k]),
         validation_rms_nm: there.as_ref().map(|rms| rms[k]),
         validation_model_rms_nm: model_there.as_ref().map(|rms| rms[k]),
         validation_apart_rms_nm: apart_there.as_ref().map(|rms| rms[k]),
@@ -233,9 +283,9 @@ fn motors(
     motors_and_base(limb).iter().enumerate().map(motor).collect()
 }
 
-/// What the rows tell apart of the free parameters. Columns of a tall matrix depend on each other as those of its triangular factor do.
-fn base(limb: &Model, free: &Free, y: &DMatrix<f64>) -> LimbBase {
-    let found = BaseParameters::of(&y.clone().qr().r());
+/// What the rows tell apart of the free parameters, from their triangular factor.
+fn base(limb: &Model, free: &Free, triangle: &DMatrix<f64>) -> LimbBase {
+    let found = BaseParameters::of(&triangle.select_columns(&free.indices));
     let name = |column: usize| parameter_name(limb, free.indices[column]).0;
     let combination = |k: usize| {
         let mut text = name(found.independent[k]);

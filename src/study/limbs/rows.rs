@@ -14,6 +14,7 @@ use crate::robot::{Model, configuration};
 const SAMPLES: usize = 3000;
 
 /// Rows of a limb's samples, and what a study has to know of each.
+#[derive(Clone)]
 pub(super) struct LimbRows {
     /// Rows of all parameters, as many a sample as there are motors.
     pub rows: SampleRows,
@@ -21,6 +22,10 @@ pub(super) struct LimbRows {
     pub log: Vec<usize>,
     /// For each row whether its motor is so near its speed limit that its drive may brake by itself, whatever torque is asked for.
     pub at_limit: Vec<bool>,
+    /// For each row the speed of its motor, rad/s or m/s.
+    pub speeds: Vec<f64>,
+    /// For each motor the range of its positions, rad or m.
+    pub moved: Vec<(f64, f64)>,
 }
 
 impl LimbRows {
@@ -34,12 +39,18 @@ impl LimbRows {
             rows: SampleRows { y: own.y.select_rows(&rows), u: own.u.select_rows(&rows), joints: m },
             log: kept.iter().map(|&s| self.log[s]).collect(),
             at_limit: rows.iter().map(|&row| self.at_limit[row]).collect(),
+            speeds: rows.iter().map(|&row| self.speeds[row]).collect(),
+            moved: self.moved.clone(),
         }
     }
 
     /// For each motor the sum of its squared errors with all parameters `theta` and the number of samples, those at its speed limit left out.
     pub fn errors(&self, theta: &[f64]) -> Vec<(f64, usize)> {
-        let errors = self.rows.residuals(&DVector::from_column_slice(theta));
+        self.sums(&self.rows.residuals(&DVector::from_column_slice(theta)))
+    }
+
+    /// The same of residuals, one column a sample.
+    pub fn sums(&self, errors: &DMatrix<f64>) -> Vec<(f64, usize)> {
         let own = |j: usize| {
             let free = (0..self.rows.samples()).filter(|s| !self.at_limit[self.rows.joints * s + j]);
             free.fold((0.0, 0), |(sum, count), s| (sum + errors[(j, s)].powi(2), count + 1))
@@ -93,19 +104,25 @@ impl<'a> RowMaker<'a> {
         let (m, width) = (self.reduced.independent().len(), self.limb.model.parameter_count());
         let kept: usize = all.iter().map(|(_, samples)| samples.len().div_ceil(every)).sum();
         let (mut y, mut u) = (DMatrix::zeros(m * kept, width), DVector::zeros(m * kept));
-        let (mut row, mut log_of, mut at_limit) = (0, vec![], vec![]);
+        let (mut row, mut log_of, mut at_limit, mut speeds) = (0, vec![], vec![], vec![]);
+        let mut moved = vec![(f64::INFINITY, f64::NEG_INFINITY); m];
         for (of, (log, samples)) in all.iter().enumerate() {
             for (k, sample) in samples.iter().enumerate().step_by(every) {
                 let torques = self.place(log, k, sample)?;
                 log_of.push(of);
+                for ((least, most), &j) in moved.iter_mut().zip(self.reduced.independent()) {
+                    let q = self.reduced.q()[j];
+                    (*least, *most) = (least.min(q), most.max(q));
+                }
                 let (limb, v) = (&self.limb.model, self.reduced.v());
                 at_limit.extend(self.reduced.independent().iter().map(|&j| at_speed_limit(limb, v, j)));
+                speeds.extend(self.reduced.independent().iter().map(|&j| v[j]));
                 y.rows_mut(row, m).copy_from(&self.reduced.regressor(&self.limb.model));
                 u.rows_mut(row, m).copy_from_slice(&torques);
                 row += m;
             }
         }
-        Ok(LimbRows { rows: SampleRows { y, u, joints: m }, log: log_of, at_limit })
+        Ok(LimbRows { rows: SampleRows { y, u, joints: m }, log: log_of, at_limit, speeds, moved })
     }
 
     /// Takes the limb to a sample; gives its motors' torques.
