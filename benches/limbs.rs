@@ -20,6 +20,9 @@ const NOISE_NM: f64 = 0.2;
 /// Share of each motor's range that sines use.
 const USED: f64 = 0.8;
 
+/// Middle of a motor's motion, and amplitude, speed and phase of two sines about it.
+type Wave = (f64, [(f64, f64, f64); 2]);
+
 /// A recording of the motors along two sines each.
 fn recording(held: &Model, domain: &ClosureDomain, seed: u64) -> MotorLog {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -27,7 +30,7 @@ fn recording(held: &Model, domain: &ClosureDomain, seed: u64) -> MotorLog {
     let motors = reduced.independent().to_vec();
     let mut theta = held.nominal_parameters();
     theta.iter_mut().for_each(|x| *x *= 1.2);
-    let waves: Vec<(f64, [(f64, f64, f64); 2])> = motors
+    let waves: Vec<Wave> = motors
         .iter()
         .map(|&motor| {
             let proven = domain.blocks.iter().find_map(|block| {

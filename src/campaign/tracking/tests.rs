@@ -1,5 +1,4 @@
 use super::*;
-use crate::campaign::Campaign;
 
 const HERE: &str = "./few.toml";
 
