@@ -138,6 +138,14 @@ impl TrackingCampaign {
         if !(bar > 0.0 && bar.is_finite()) {
             return Err(wrong("nominal_over_identified", format!("is {bar}, expected a positive number")));
         }
+        for (i, problem) in file.problem.iter().enumerate() {
+            if file.problem[..i].iter().any(|other| other.label == problem.label) {
+                return Err(wrong(
+                    &format!("problem[{i}].label"),
+                    format!("`{}` stands twice", problem.label),
+                ));
+            }
+        }
         let mut inputs = vec![];
         let campaign = Self { path: path.to_owned(), file, inputs: 0 };
         for (i, problem) in campaign.file.problem.iter().enumerate() {
@@ -187,8 +195,16 @@ impl TrackingCampaign {
         };
         let frames: Vec<usize> = problem.frames.iter().filter_map(|name| robot.frame_index(name)).collect();
         let follow = |believed: &[f64]| {
-            let changes = [&problem.change, &problem.held_out];
+            let seed = seeded(seed);
+            let changes = [&problem.change, &problem.held_out, &seed];
             let followed = EstimationStudy::follow(self.place(problem), &changes, believed)?;
+            for (name, frame) in problem.frames.iter().zip(&frames) {
+                let foot = followed.feet.iter().find(|(f, _)| f == frame);
+                if foot.is_some_and(|(_, in_the_air)| !in_the_air.contains(&true)) {
+                    let reason = format!("`{name}` never leaves the ground in the motion that is followed");
+                    return Err(EstimateError::Recording { reason });
+                }
+            }
             Ok::<_, EstimateError>(TrackingErrors::of(&robot, &followed, &frames))
         };
         Ok(Trial {
@@ -275,7 +291,8 @@ impl Trials for TrackingCampaign {
         Ok(CampaignFindings {
             passed: least >= bar && stuck == 0,
             verdict: format!(
-                "Errors along a motion that was not learnt from, means over {} seeds. With the identified model every one is at most 1/{} of the                  nominal model's; 1/{} was asked for. {stuck} of {} estimates did not converge.",
+                "Errors along a motion that was not learnt from, means over {} seeds. The nominal model's are at least {} times those of the identified \
+                 one; {} was asked for. {stuck} of {} estimates did not converge.",
                 self.file.seeds,
                 figure(least),
                 figure(bar),

@@ -371,6 +371,9 @@ fn numbers(sample: &Sample) -> impl Iterator<Item = (Quantity, f64)> + '_ {
 /// column without a reading if there is one.
 /// A floating base's quaternion is of length one there too.
 pub(crate) fn fill_missing(robot: &Model, samples: &mut [Sample]) -> Result<Vec<MissingReadings>, String> {
+    if robot.has_free_flyer() {
+        keep_sides(samples);
+    }
     let missing = fill(samples)?;
     let filled = samples
         .iter_mut()
@@ -381,6 +384,21 @@ pub(crate) fn fill_missing(robot: &Model, samples: &mut [Sample]) -> Result<Vec<
         sample.q[3..7].iter_mut().for_each(|x| *x /= norm);
     }
     Ok(missing)
+}
+
+/// Turns the signs of quaternions, of which both mean one attitude, so that each is nearer to the one that was read before: a line between two goes the short way.
+fn keep_sides(samples: &mut [Sample]) {
+    let mut before: Option<[f64; 4]> = None;
+    for sample in samples {
+        let now: [f64; 4] = std::array::from_fn(|i| sample.q[3 + i]);
+        if now.iter().any(|x| x.is_nan()) {
+            continue;
+        }
+        let along = before.map_or(1.0, |b| b.iter().zip(&now).map(|(a, b)| a * b).sum::<f64>());
+        let side = if along < 0.0 { -1.0 } else { 1.0 };
+        sample.q[3..7].iter_mut().for_each(|x| *x *= side);
+        before = Some(now.map(|x| side * x));
+    }
 }
 
 /// [`fill_missing`] number by number.
@@ -451,4 +469,32 @@ pub(super) fn cut(samples: &[Sample], gap_periods: f64) -> (f64, Vec<Range<usize
     }
     segments.push(first..samples.len());
     (period, segments, gaps)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::robot::load_model;
+
+    /// A quaternion and its negative mean one attitude: between them there is that attitude, not the line through zero.
+    #[test]
+    fn attitudes_between_readings_go_the_short_way() {
+        let robot = load_model("robots/go1.toml").unwrap();
+        let sample = |t: f64, z: f64, sign: f64, read: bool| {
+            let mut q = vec![0.0; robot.nq()];
+            q[3..7].copy_from_slice(&[0.0, 0.0, sign * z, sign * (1.0 - z * z).sqrt()]);
+            if !read {
+                q[..7].fill(f64::NAN);
+            }
+            Sample { t, q, dq: vec![0.0; robot.nv()], tau: vec![0.0; robot.nv()] }
+        };
+        let mut samples =
+            vec![sample(0.0, 0.1, 1.0, true), sample(0.1, 0.0, 1.0, false), sample(0.2, 0.12, -1.0, true)];
+        let missing = fill_missing(&robot, &mut samples).unwrap();
+        assert_eq!(missing[1].q, (0..7).collect::<Vec<_>>());
+        let between = &samples[1].q[3..7];
+        let norm: f64 = between.iter().map(|x| x * x).sum();
+        assert!((norm - 1.0).abs() < 1e-12 && (between[2] - 0.11).abs() < 1e-4, "{between:?}");
+        assert!(samples[2].q[6] > 0.0);
+    }
 }

@@ -32,6 +32,7 @@ macro_rules! shipped {
 /// All of them, by name.
 const ROBOTS: &[Shipped] = shipped![
     "anymal_b",
+    "anymal_gen3",
     "b1",
     "b1_leg",
     "b1_z1",
@@ -42,6 +43,7 @@ const ROBOTS: &[Shipped] = shipped![
     "kinova_gen3",
     "kinova_gen3_2f85",
     "panda",
+    "series_leg",
     "talos_reduced",
     "ur5e",
     "z1";

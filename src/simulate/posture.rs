@@ -29,7 +29,7 @@ pub struct Foot {
     pub height: f64,
 }
 
-/// A frame that goes round a circle through its place at the start, in the base frame: a hand, say.
+/// A frame that goes round a circle through its place at the start, which stays where it is: a hand, say.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Circle {
     /// Index of its frame among the robot's named ones.
@@ -38,7 +38,7 @@ pub struct Circle {
     pub radius: f64,
     /// Rounds a second, Hz.
     pub frequency_hz: f64,
-    /// Axis (0, 1, 2 for x, y, z) that the circle's plane is normal to.
+    /// Axis of the world (0, 1, 2 for x, y, z) that the circle's plane is normal to.
     pub normal: usize,
 }
 

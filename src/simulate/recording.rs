@@ -128,6 +128,8 @@ pub struct RecordingPlan {
     pub footing: Footing,
     /// When samples are taken, and what is read then. Torques are held from one to the next.
     pub samples: Vec<Reads>,
+    /// The interval of samples that are evenly apart, s; left out, that between their times.
+    pub step_s: Option<f64>,
     /// Ground that is not where the law believes it; for [`Drive::Posture`], whose feet are the first constraints. Without it feet stand as
     /// the footing's phases say.
     pub ground: Option<Ground>,
@@ -219,7 +221,7 @@ pub fn record(
         let mut told: Vec<Vec<f64>> = plan.sensors.iter().map(|(s, _)| body.tell(s, &rest)).collect();
         let phase = match &mut ground {
             None => plan.footing.phases.iter().find(|(from, _)| *from == k).map(|(_, active)| active.clone()),
-            Some(ground) => ground.feel(k, reads.t, &mut body, &mut law),
+            Some(ground) => ground.feel(k, reads.t, &mut body, &mut law)?,
         };
         if let Some(active) = phase {
             law.enter(&active);
@@ -255,7 +257,8 @@ impl RecordingPlan {
     /// From sample `k` to the next, s; behind the last as before it.
     fn interval_s(&self, k: usize) -> f64 {
         let k = k.min(self.samples.len().saturating_sub(2));
-        self.samples.get(k + 1).map_or(0.0, |next| next.t) - self.samples[k].t
+        let between = || self.samples.get(k + 1).map_or(0.0, |next| next.t) - self.samples[k].t;
+        self.step_s.unwrap_or_else(between)
     }
 }
 

@@ -216,6 +216,14 @@ impl EstimationStudy {
         Ok(ColouredCovariance::of_scores(&scores, posterior, &information))
     }
 
+    /// Mean interval between samples, gaps left out, s.
+    fn mean_interval_s(&self) -> f64 {
+        let inner =
+            self.intervals_s.iter().take(self.samples.len().saturating_sub(1)).filter(|h| h.is_finite());
+        let (sum, count) = inner.fold((0.0, 0.0), |(sum, count), h| (sum + h, count + 1.0));
+        if self.missing.is_empty() || count == 0.0 { self.step_s } else { sum / count }
+    }
+
     /// Opens the seal and ends the study: true parameters and states (q, dq) of simulated samples.
     pub fn reveal(self) -> Option<(Vec<f64>, Vec<Vec<f64>>)> {
         self.sealed.map(Sealed::reveal)
@@ -300,6 +308,7 @@ impl EstimationStudy {
             .chain(warnings(problem, &outcome, posterior, &self.deviations.theta, base.is_some()))
             .collect();
         let (validation, validation_others) = (self.validate(theta)?, self.validate_others(&others)?);
+        let mean_interval_s = self.mean_interval_s();
         let state_error = self.sealed.map(|sealed| {
             let (truth, states) = sealed.reveal();
             let truths = physical(&self.robot, &self.map, &truth).into_iter();
@@ -323,7 +332,7 @@ impl EstimationStudy {
             parameters,
             base,
             external_torques,
-            coloured_length_s: coloured.length * self.step_s,
+            coloured_length_s: coloured.length * mean_interval_s,
             noise,
             residuals,
             validation,

@@ -65,8 +65,15 @@ impl FeltGround {
         Self { ground, feet: posture.feet.iter().zip(places).map(foot).collect() }
     }
 
-    /// Which feet stand from sample `k` at `t` s on, if that is new; the law is told of those that come down.
-    pub fn feel(&mut self, k: usize, t: f64, body: &mut Body, law: &mut Law<'_>) -> Option<Vec<bool>> {
+    /// Which feet stand from sample `k` at `t` s on, if that is new; the law is told of those that come down. In words, the foot that is still in the air when its
+    /// next step begins.
+    pub fn feel(
+        &mut self,
+        k: usize,
+        t: f64,
+        body: &mut Body,
+        law: &mut Law<'_>,
+    ) -> Result<Option<Vec<bool>>, String> {
         let mut news = k == 0;
         for (f, foot) in self.feet.iter_mut().enumerate() {
             let steps = foot.lifted.len();
@@ -76,6 +83,11 @@ impl FeltGround {
                         foot.lifted.push([t, f64::INFINITY]);
                         news = true;
                     }
+                }
+                Some(_) if foot.planned.get(steps).is_some_and(|next| t >= next[0] - SAME) => {
+                    return Err(format!(
+                        "foot {f} has not found the ground at {t:.3} s, when its next step begins"
+                    ));
                 }
                 Some(last) => {
                     let [from, to] = foot.planned[steps - 1];
@@ -89,9 +101,8 @@ impl FeltGround {
                 }
             }
         }
-        news.then(|| {
-            self.feet.iter().map(|foot| foot.lifted.last().is_none_or(|last| last[1].is_finite())).collect()
-        })
+        let stands = |foot: &FootOnGround| foot.lifted.last().is_none_or(|last| last[1].is_finite());
+        Ok(news.then(|| self.feet.iter().map(stands).collect()))
     }
 
     /// From when to when each foot was in the air, s, as a sensor tells it.

@@ -64,8 +64,8 @@ pub(super) struct File {
     /// Feet (hands) that stand on the ground.
     #[serde(default)]
     pub contact: Vec<Contact>,
-    /// Times in `contact` (of simulated ground: as they are told) may be off by this, s. For so long before and after each, nobody says whether the foot stands, and its
-    /// force may be anything up to the robot's weight.
+    /// Times in `contact` (of simulated ground: as they are told) may be off by this, s. For so long before and after each, nobody says whether the foot stands.
+    /// All forces (and torques of joints, N m) may then be off by the robot's weight in N.
     #[serde(default)]
     pub contact_time_error_s: f64,
     /// Sensors beside the encoders.

@@ -49,6 +49,9 @@ impl Stamps {
     fn nearest(&self, t: f64) -> usize {
         let last = self.last();
         let behind = self.times.partition_point(|x| *x < t);
+        if t.is_infinite() {
+            return usize::MAX;
+        }
         if behind > last {
             let step = self.times[last] - self.times[last.saturating_sub(1)];
             // Times of contact end somewhere.
@@ -56,6 +59,13 @@ impl Stamps {
         }
         let nearer_before = behind > 0 && t - self.times[behind - 1] <= self.times[behind] - t;
         if nearer_before { behind - 1 } else { behind }
+    }
+
+    /// The last sample before a span of time and the first one behind it: between them is all of it.
+    fn around(&self, [from, to]: [f64; 2]) -> [usize; 2] {
+        let before = self.times.partition_point(|x| *x <= from + SAME).saturating_sub(1);
+        let behind = self.times.partition_point(|x| *x < to - SAME);
+        [before, behind]
     }
 
     /// The sample of a time of contact, if it can be one.
@@ -76,15 +86,13 @@ pub(super) struct Stands {
 /// In the air from which sample to which.
 type Lifted = Vec<[usize; 2]>;
 
-/// Samples up to which each foot is in the air, each interval longer by `time_s` at both ends.
-fn widened(lifted: &Lifted, stamps: &Stamps, time_s: f64) -> Lifted {
-    let mut wide: Lifted = Vec::with_capacity(lifted.len());
-    for &[from, to] in lifted {
-        let shifted =
-            |k: usize, by: f64| stamps.times.get(k).map_or(k, |t| stamps.nearest((t + by).max(0.0)));
-        let (from, to) = (shifted(from, -time_s), shifted(to, time_s));
+/// Times in the air, s, each longer by `time_s` at both ends; those that meet are one.
+fn widened(lifted: &[[f64; 2]], time_s: f64) -> Vec<[f64; 2]> {
+    let mut wide: Vec<[f64; 2]> = Vec::with_capacity(lifted.len());
+    for [from, to] in lifted {
+        let (from, to) = (from - time_s, to + time_s);
         match wide.last_mut() {
-            Some(last) if from <= last[1] => last[1] = to,
+            Some(last) if from <= last[1] => last[1] = last[1].max(to),
             _ => wide.push([from, to]),
         }
     }
@@ -97,12 +105,14 @@ impl Reader<'_> {
         let contact = &file.contact[c];
         let field = format!("contact[{c}].lifted_s");
         let last = stamps.last();
-        let sample = |t: f64| match stamps.sample(t) {
+        let sample = |t: f64| {
+            match stamps.sample(t) {
             Some(k) => Ok(k),
             None => self.error(
                 &field,
-                format!("{t} s, expected the time of a sample (a multiple of the sampling interval), >= 0"),
+                format!("{t} s, expected a time >= 0 at which there is a sample: a multiple of the sampling interval"),
             ),
+        }
         };
         if contact.repeat_s.is_some_and(|t| !(t > 0.0 && t.is_finite())) {
             return self.error(&format!("contact[{c}].repeat_s"), "expected a positive time".into());
@@ -168,25 +178,26 @@ impl Reader<'_> {
         if !(error_s >= 0.0 && error_s.is_finite()) {
             return self.error("contact_time_error_s", format!("{error_s}, expected a number >= 0"));
         }
-        let seen = |t: f64| if t.is_finite() { stamps.nearest(t.max(0.0)) } else { usize::MAX };
-        let lifted: Vec<Lifted> = match told {
-            Some(told) => told.iter().map(|of| of.iter().map(|l| l.map(seen)).collect()).collect(),
-            None => {
-                (0..file.contact.len()).map(|c| self.lifted(file, stamps, c)).collect::<Result<_, _>>()?
-            }
+        let lifted: Vec<Vec<[f64; 2]>> = match told {
+            Some(told) => told.clone(),
+            None => (0..file.contact.len())
+                .map(|c| self.lifted_times(file, stamps, c))
+                .collect::<Result<_, _>>()?,
         };
         let mut added_force = vec![];
         if error_s > 0.0 {
-            let robot = &self.robot;
-            let mass: f64 =
-                (0..robot.bodies()).map(|i| self.robot.nominal_parameters()[robot.inertial_index(i)]).sum();
+            let p = self.robot.nominal_parameters();
+            let mass: f64 = (0..self.robot.bodies()).map(|i| p[self.robot.inertial_index(i)]).sum();
             added_force = vec![0.0; stamps.times.len()];
-            for t in lifted.iter().flatten().flatten().filter_map(|&k| stamps.times.get(k)) {
-                let (first, last) = (stamps.nearest((t - error_s).max(0.0)), stamps.nearest(t + error_s));
-                added_force[first..last.min(stamps.times.len())].fill(mass * robot.gravity.norm());
+            for t in lifted.iter().flatten().flatten().filter(|t| t.is_finite()) {
+                let open = stamps.around([t - error_s, t + error_s]).map(|k| k.min(added_force.len()));
+                added_force[open[0]..open[1]].fill(mass * self.robot.gravity.norm());
             }
         }
-        let lifted = lifted.iter().map(|l| widened(l, stamps, error_s)).collect();
+        let samples = |times: [f64; 2]| {
+            if error_s > 0.0 { stamps.around(times) } else { times.map(|t| stamps.nearest(t.max(0.0))) }
+        };
+        let lifted = lifted.iter().map(|l| widened(l, error_s).into_iter().map(samples).collect()).collect();
         Ok(Stands { contacts: self.contacts(file, lifted, stamps.times.len())?, added_force })
     }
 
@@ -271,7 +282,6 @@ impl Reader<'_> {
         contacts: &Contacts,
         samples: &[Sample],
         d: &Deviations,
-        step_s: f64,
     ) -> Result<(), EstimateError> {
         if d.dq.iter().any(|x| x.is_infinite()) {
             return Ok(());
@@ -302,7 +312,7 @@ impl Reader<'_> {
                         }
                         let allowed = SLIPS + NOISE * variance.sqrt() / count.max(1) as f64;
                         if mean.norm() > allowed {
-                            let (from, to) = (first as f64 * step_s, k as f64 * step_s);
+                            let [from, to] = [first, k].map(|k| samples[k].t - samples[0].t);
                             let reason = format!(
                                 "`{}` stands from {from:.3} s to {to:.3} s, but in the log it moves by {:.3} m/s then \
                                  (noise and slip explain {allowed:.3}); does the schedule belong to this log?",
@@ -328,5 +338,51 @@ impl Reader<'_> {
             constraints: contacts.constraints.clone(),
             phases: contacts.phases.iter().map(|p| (p.from, p.active.clone())).collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stamps(times: &[f64]) -> Stamps {
+        Stamps { times: times.to_vec(), exact: false }
+    }
+
+    #[test]
+    fn times_are_those_of_samples_and_spans_lie_between_them() {
+        let s = stamps(&[0.0, 0.001, 0.0025, 0.003, 0.004]);
+        for (t, nearest) in
+            [(0.0, 0), (0.0004, 0), (0.0018, 2), (0.0026, 2), (0.0028, 3), (0.004, 4), (0.0061, 6)]
+        {
+            assert_eq!(s.nearest(t), nearest, "{t}");
+        }
+        assert_eq!(s.nearest(f64::INFINITY), usize::MAX);
+        // All of the span is between the two samples; beyond the ends there is no more than the log.
+        for (span, samples) in [
+            ([0.0012, 0.0026], [1, 3]),
+            ([0.001, 0.003], [1, 3]),
+            ([-1.0, 0.0001], [0, 1]),
+            ([0.0035, 1.0], [3, 5]),
+            ([1.0, f64::INFINITY], [4, 5]),
+        ] {
+            assert_eq!(s.around(span), samples, "{span:?}");
+        }
+        assert_eq!(s.sample(-0.001), None);
+        assert_eq!(s.sample(f64::NAN), None);
+        assert_eq!(s.sample(0.0024), Some(2));
+        assert_eq!(Stamps { exact: true, ..s }.sample(0.0024), None);
+    }
+
+    #[test]
+    fn spans_that_meet_are_one() {
+        let lifted = [[0.5, 0.8], [0.805, 0.9], [1.0, f64::INFINITY]];
+        let wide = widened(&lifted, 0.003);
+        assert_eq!(wide.len(), 2);
+        assert!((wide[0][0] - 0.497).abs() < 1e-12 && (wide[0][1] - 0.903).abs() < 1e-12, "{wide:?}");
+        assert!((wide[1][0] - 0.997).abs() < 1e-12 && wide[1][1].is_infinite(), "{wide:?}");
+        assert_eq!(widened(&lifted, 0.0).len(), 3);
+        // One within another.
+        assert_eq!(widened(&[[0.1, 0.9], [0.2, 0.3]], 0.0), [[0.1, 0.9]]);
     }
 }

@@ -56,7 +56,7 @@ impl EstimationStudy {
         let deviations = reader.deviations(&file, prior_deviations)?;
         let observations = reader.observations(&file)?;
         let (mut log, sealed, Stands { contacts, added_force }) = reader.samples(&file, &observations)?;
-        reader.check_schedule(&contacts, &log.samples, &deviations, log.step_s)?;
+        reader.check_schedule(&contacts, &log.samples, &deviations)?;
         let work = reader.work(&file, &map, &log, &deviations)?;
         reader.forget_unmeasured(&mut log.samples, &deviations);
         let request =
@@ -65,7 +65,7 @@ impl EstimationStudy {
             name: file.name.clone(),
             description: file.description.clone(),
             options: reader.options(&file)?,
-            first_part: reader.first_part(&file, log.step_s)?,
+            first_part: reader.first_part(&file, &log)?,
             method: file.solver.method,
             noise: file.solver.noise,
             outside: file.solver.outside_torques,
@@ -477,10 +477,14 @@ impl Reader<'_> {
     }
 
     /// Samples of the part that is solved first.
-    fn first_part(&self, file: &File, step_s: f64) -> Result<Option<usize>, EstimateError> {
+    fn first_part(&self, file: &File, log: &Samples) -> Result<Option<usize>, EstimateError> {
         match file.solver.first_part_s {
             None => Ok(None),
-            Some(t) if t > step_s && t.is_finite() => Ok(Some((t / step_s).round() as usize)),
+            Some(t) if t > log.step_s && t.is_finite() => {
+                let first = log.samples[0].t;
+                // Half an interval earlier, so that rounding of a stamp decides nothing.
+                Ok(Some(log.samples.partition_point(|s| s.t - first < t - 0.5 * log.step_s)))
+            }
             Some(t) => self.error("solver.first_part_s", format!("{t} s, expected more than one interval")),
         }
     }

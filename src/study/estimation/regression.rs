@@ -1,6 +1,6 @@
 //! Regressions of one body's parameters from the same samples: what an estimate is compared with ([2, Sec. VI-C2], [3, Sec. IX-E]).
 //!
-//! Both know everything but the body: friction, the other links, the schedule of contacts. Both minimise their sum of squares over
+//! Both know everything but the body: friction as the robot's file has it, the other links, the schedule of contacts. Both take samples that are read as a whole. Both minimise their sum of squares over
 //! bodies that can exist (exponential-eigenvalue coordinates), as the papers' do.
 
 use nalgebra::{DMatrix, DVector, SMatrix, SVector};
@@ -121,6 +121,12 @@ impl EstimationStudy {
     }
 
     fn fits(&self, window: usize) -> Result<(), EstimateError> {
+        if !self.missing.is_empty() || !self.added_force.is_empty() {
+            let reason =
+                "regressions need samples that are read as a whole, and contacts whose times are certain"
+                    .into();
+            return Err(EstimateError::Recording { reason });
+        }
         let found = self.samples.len();
         if found > 2 * window {
             return Ok(());

@@ -83,7 +83,7 @@ pub(in crate::study::estimation) struct PostureFile {
     /// Joints that are no leg's.
     #[serde(default)]
     pub joint: Vec<Swing>,
-    /// Frames that go round circles, as a hand may; the joints between them and the base follow.
+    /// Frames that go round circles, as a hand may; the joints between them and the base follow. Circles stay where they are, wherever the base goes.
     #[serde(default)]
     pub circle: Vec<CircleFile>,
 }
@@ -97,7 +97,7 @@ pub(in crate::study::estimation) struct CircleFile {
     pub radius_m: f64,
     /// Rounds a second, Hz.
     pub frequency_hz: f64,
-    /// Axis of the base frame that the circle's plane is normal to.
+    /// Axis of the world that the circle's plane is normal to.
     pub normal: Plane,
 }
 

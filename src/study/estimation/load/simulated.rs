@@ -18,6 +18,8 @@ use rand_chacha::ChaCha8Rng;
 
 /// Stream of random numbers that friction is drawn from, beside those of noise and ground.
 const FRICTION: u64 = 3;
+/// What `step_s` may differ by from the fastest sensor's interval, as a share of it.
+const EVEN: f64 = 1e-6;
 
 impl Reader<'_> {
     /// Nominal parameters with the file's truth in them.
@@ -73,7 +75,15 @@ impl Reader<'_> {
         let Some(file::Rates { joints, base, torques }) = s.rates_hz else {
             return Ok(Reads::everything(step_s, self.count(step_s, s)?));
         };
-        self.count(1.0 / joints.max(base).max(torques), s)?;
+        let fastest = joints.max(base).max(torques);
+        self.count(1.0 / fastest, s)?;
+        if (step_s * fastest - 1.0).abs() > EVEN {
+            let reason = format!(
+                "{step_s} s, expected that of the fastest sensor of `simulate.rates_hz`, {} s",
+                1.0 / fastest
+            );
+            return self.error("step_s", reason);
+        }
         Ok(ReadingRates { joints, base, torques }.samples(s.duration_s))
     }
 
@@ -86,6 +96,7 @@ impl Reader<'_> {
         believed: Option<Vec<f64>>,
     ) -> Result<RecordingPlan, EstimateError> {
         let contacts = self.simulated_contacts(file, stamps)?;
+        self.check_ground(file, s, stamps)?;
         let n = self.robot.nq();
         if s.start_rad.len() != n {
             return self.error("simulate.start_rad", format!("{} numbers, expected {n}", s.start_rad.len()));
@@ -111,6 +122,7 @@ impl Reader<'_> {
         Ok(RecordingPlan {
             start: s.start_rad.clone(),
             drive,
+            step_s: s.rates_hz.is_none().then_some(file.step_s).flatten(),
             believed,
             footing: Self::footing(file, &contacts),
             samples,
@@ -127,6 +139,35 @@ impl Reader<'_> {
             },
             seed: s.seed,
         })
+    }
+
+    /// Whether feet can step on the simulated ground, and what is told of them be put in order.
+    fn check_ground(&self, file: &File, s: &file::Simulate, stamps: &Stamps) -> Result<(), EstimateError> {
+        let (Some(ground), Some(posture)) = (&s.ground, &s.posture) else { return Ok(()) };
+        if file.contact.is_empty() || file.loops {
+            let reason = "needs feet in `contact`, and a robot without `loops`";
+            return self.error("simulate.ground", reason.into());
+        }
+        if ground.height_error_m >= posture.height_m {
+            let reason = format!(
+                "{}, expected less than `posture.height_m`, {}",
+                ground.height_error_m, posture.height_m
+            );
+            return self.error("simulate.ground.height_error_m", reason);
+        }
+        for c in 0..file.contact.len() {
+            for [from, to] in self.lifted_times(file, stamps, c)? {
+                if to - from <= 2.0 * ground.told_time_error_s {
+                    let reason = format!(
+                        "{}, expected less than half of a step of {} s",
+                        ground.told_time_error_s,
+                        to - from
+                    );
+                    return self.error("simulate.ground.told_time_error_s", reason);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Lets the simulated robot move.
