@@ -84,8 +84,7 @@ fn motions_are_found_recorded_and_learnt_from() {
     for (k, name) in ["a.csv", "b.csv", "c.csv"].iter().enumerate() {
         record(&folder.join(format!("motions/motion_{}.csv", k + 1)), &folder.join(name), k as u64);
     }
-    let learn =
-        "identify --robot digit --log a.csv --log b.csv --validate c.csv --unknown everything --out found";
+    let learn = "identify --robot digit --log a.csv --log b.csv --validate c.csv --unknown everything --butterworth 25 --out found";
     let learnt = surelift(folder, learn);
     let said = String::from_utf8_lossy(&learnt.stdout).into_owned();
     assert_eq!(learnt.status.code(), Some(0), "{}", String::from_utf8_lossy(&learnt.stderr));
