@@ -25,11 +25,12 @@ fn mass(study: EstimationStudy) -> (f64, f64) {
 
 #[test]
 fn the_payload_is_found_within_its_deviation_if_contact_times_are_said_to_be_uncertain() {
-    let (off, told) = mass(rough("").unwrap());
+    let (off, told) = mass(rough("simulate = { seed = 2 }").unwrap());
     assert!(off.abs() < 4.0 * told && told < 0.01, "{off} {told}");
     // Taken as they are told, they spoil the estimate, and the deviation does not say so.
-    let (off, told) = mass(rough("contact_time_error_s = 0.0\nsolver = { iterations = 40 }").unwrap());
-    assert!(off.abs() > 4.0 * told, "{off} {told}");
+    let believed = "contact_time_error_s = 0.0\nsimulate = { seed = 2 }\nsolver = { iterations = 40 }";
+    let (off, told) = mass(rough(believed).unwrap());
+    assert!(off.abs() > 10.0 * told, "{off} {told}");
 }
 
 /// Feet come down where the ground is, and the schedule is told by when they do.
