@@ -119,39 +119,33 @@ proptest! {
         }
     }
 
-    /// Where anything may act, the torque that was read says nothing; elsewhere it does. In both forms, with the trajectory integrated out or not.
+    /// Where anything may act, the torque that was read says nothing: from one guess the solver takes the same steps, but for roundings. Elsewhere it says something.
     #[test]
     fn a_torque_does_not_count_where_anything_may_act(
         steps_ms in prop::collection::vec(5.0..15.0f64, 6..12),
         which in 1usize..4,
         wrong in 0.2..1.0f64,
-        inverse: bool,
         marginal: bool,
     ) {
         let (times, mut steps) = stamps(&steps_ms);
         steps.push(1.0);
-        let form = if inverse { Formulation::Inverse } else { Formulation::Forward };
         let theta = |off: f64, added: f64| {
             let mut samples = samples(&times);
             samples[which].tau[0] += off;
             let mut more = vec![0.0; samples.len()];
             more[which] = added;
-            let p = problem(samples, true).with_intervals(&steps).unwrap().formulated(form);
+            let p = problem(samples, true).with_intervals(&steps).unwrap().formulated(Formulation::Inverse);
             let p = p.with_added_force_deviations(more).unwrap();
-            let options = SolverOptions { tolerance: 1e-10, marginal, ..SolverOptions::default() };
+            let options = SolverOptions { iterations: 4, marginal, ..SolverOptions::default() };
             let mut solver = Solver::new(&p, options).unwrap();
-            let outcome = solver.solve(&p.guess()).unwrap();
-            // Made-up samples may have no minimum with the trajectory integrated out.
-            (outcome.status == Status::Converged).then(|| solver.trajectory().theta.clone())
+            solver.solve(&p.guess()).unwrap();
+            solver.trajectory().theta.clone()
         };
-        let apart = |a: Vec<f64>, b: Vec<f64>| a.iter().zip(&b).fold(0.0f64, |m, (x, y)| m.max((x - y).abs()));
-        let (Some(a), Some(b)) = (theta(0.0, 1e6), theta(wrong, 1e6)) else { return Err(TestCaseError::reject("no minimum")) };
-        let free = apart(a, b);
-        // What iterations leave.
-        prop_assert!(free < 1e-3, "{free}");
-        let (Some(a), Some(b)) = (theta(0.0, 0.0), theta(wrong, 0.0)) else { return Err(TestCaseError::reject("no minimum")) };
-        let held = apart(a, b);
-        prop_assert!(held > 20.0 * free.max(1e-6), "{held} {free}");
+        let apart =
+            |a: Vec<f64>, b: Vec<f64>| a.iter().zip(&b).fold(0.0f64, |m, (x, y)| m.max((x - y).abs()));
+        let (free, held) = (apart(theta(0.0, 1e6), theta(wrong, 1e6)), apart(theta(0.0, 0.0), theta(wrong, 0.0)));
+        prop_assert!(free < 1e-5, "{free}");
+        prop_assert!(held > 10.0 * free.max(1e-5), "{held} {free}");
     }
 }
 
