@@ -165,7 +165,7 @@ fn its_plans_are_proven_again_and_refused_where_they_were_changed() {
     constant(0, "lag_nms2", &|b| b.tube.lag_nms2[3] *= 0.5);
     constant(0, "latency_s", &|b| b.tube.timing.latency_s *= 0.5);
     constant(0, "not a plan file", &|b| b.tube.gains.kappa = f64::NAN);
-    constant(1, "k_r", &|b| b.tube.gains.k_r *= 0.9);
+    constant(1, "radius of p of joint", &|b| b.tube.gains.k_r *= 0.9);
     constant(1, "start noise_nms", &|b| b.tube.start.as_mut().unwrap().noise_nms[0] *= 0.5);
     // What the plan says of its states, which others rely on.
     constant(0, "position_error_rad", &|b| b.bounds.position_error_rad[4] *= 0.9);

@@ -411,17 +411,19 @@ fn what_is_pushed_beyond_its_bounds_is_noticed() {
     assert!(found.0 > 1.0 && found.2 > 1.0, "{found:?}");
 }
 
-/// Three plans, each begun while the arm moves, with sets that shrink about a truth that is not in their middle.
-fn chain(drive_lag_s: f64, rng: &mut ChaCha8Rng) -> (Bench, Vec<f64>) {
+/// Three plans, each begun while the arm moves, with sets that shrink about a truth that is not in their middle, and with these K_r (1/s).
+fn chain(drive_lag_s: f64, k_r: [f64; 3], rng: &mut ChaCha8Rng) -> (Bench, Vec<f64>) {
     let (mut bench, prior, start) = arm(0.3);
     bench.timing.drive_lag_s = drive_lag_s;
     // Less gain, so that it is not noise that the torque is for.
     bench.gains.kappa = 60.0;
     let set = about(&prior, &prior.center(), 0.4);
     let theta = truth(&set, true, rng);
+    bench.gains.k_r = k_r[0];
     bench.follow(&set, &start, 0.0);
     let mut known = set;
-    for (share, from_s) in [(0.5, 0.55), (0.3, 1.35)] {
+    for (share, from_s, k_r) in [(0.5, 0.55, k_r[1]), (0.3, 1.35, k_r[2])] {
+        bench.gains.k_r = k_r;
         // Off its middle by half of what is left of the width.
         let width = known.radius();
         let off = width.iter().map(|g| 0.3 * share * g * rng.random_range(-1.0..=1.0f64).signum());
@@ -434,10 +436,20 @@ fn chain(drive_lag_s: f64, rng: &mut ChaCha8Rng) -> (Bench, Vec<f64>) {
 
 #[test]
 fn no_arm_leaves_the_tube_of_a_chain_of_plans() {
-    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    attack_chains(&[[GAINS.k_r; 3]; 2], 3);
+}
+
+/// The next plan may answer position errors harder or softer.
+#[test]
+fn no_arm_leaves_the_tube_where_k_r_changes_from_plan_to_plan() {
+    attack_chains(&[[6.0, 4.0, 2.5], [4.0, 7.0, 5.0]], 5);
+}
+
+fn attack_chains(chains: &[[f64; 3]], seed: u64) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut worst = (0.0f64, 0.0f64, 0.0f64);
-    for trial in 0..2 {
-        let (bench, theta) = chain(0.0, &mut rng);
+    for (trial, k_r) in chains.iter().enumerate() {
+        let (bench, theta) = chain(0.0, *k_r, &mut rng);
         for (k, leg) in bench.legs.iter().enumerate() {
             let tube = &leg.plan.tube;
             let most = |t: f64| (0..7).map(|j| tube.robust_at(j, t)).fold(0.0, f64::max);
@@ -458,7 +470,7 @@ fn no_arm_leaves_the_tube_of_a_chain_of_plans() {
 #[test]
 fn no_arm_whose_drives_lag_leaves_the_tube_of_a_chain_of_plans() {
     let mut rng = ChaCha8Rng::seed_from_u64(4);
-    let (bench, theta) = chain(1e-3, &mut rng);
+    let (bench, theta) = chain(1e-3, [GAINS.k_r, 5.0, GAINS.k_r], &mut rng);
     less_room_for_what_drives_remember_is_refused(&bench);
     let mut worst = (0.0f64, 0.0f64, 0.0f64);
     for k in 0..7 {

@@ -26,7 +26,7 @@ use crate::enclose::{Counted, Rounding, environment};
 use crate::reach::block::Block;
 use crate::reach::cell::MAX_JOINTS;
 use crate::reach::momentum::{
-    BoundedTube, CellOutlook, MomentumPredecessor, MomentumReport, MomentumTube, MomentumWorkspace,
+    BoundedTube, CellOutlook, Handover, MomentumPredecessor, MomentumReport, MomentumTube, MomentumWorkspace,
     NeededAtStart, StateBounds, accelerations,
 };
 use crate::reach::upward::add_up;
@@ -56,7 +56,7 @@ pub struct MomentumProblem<'a> {
     scene: &'a Scene,
     curve: Pieces<'a>,
     start: MomentumStart<'a>,
-    needed_at_start: Option<NeededAtStart>,
+    left: Option<Handover>,
 }
 
 /// What is proven over one span, for those who prepare plans.
@@ -109,8 +109,8 @@ impl<'a> MomentumProblem<'a> {
     ) -> Result<Self, Refusal> {
         let curve = curve.into();
         check(robot, set, scene, curve).map_err(Refusal::Unsupported)?;
-        let needed_at_start = start::needed::<Counted>(robot, set, curve, &start)?;
-        Ok(Self { robot, set, scene, curve, start, needed_at_start })
+        let left = start::left::<Counted>(robot, set, curve, &start)?;
+        Ok(Self { robot, set, scene, curve, start, left })
     }
 
     /// The arm.
@@ -136,12 +136,17 @@ impl<'a> MomentumProblem<'a> {
 
     /// What drives that lag remember of the plan before, N m.
     fn carried_nm(&self) -> Option<&[f64]> {
-        Some(&self.needed_at_start.as_ref()?.carried.as_ref()?.torque_nm)
+        Some(&self.left.as_ref()?.carried.as_ref()?.torque_nm)
     }
 
-    /// What the tube must be at its start at least, in the default arithmetic: of a plan that follows another.
-    pub fn needed_at_start(&self) -> Option<&NeededAtStart> {
-        self.needed_at_start.as_ref()
+    /// What a tube with this K_r (1/s) must be at its start at least, in the default arithmetic: of a plan that follows another.
+    pub fn needed_at_start(&self, k_r: f64) -> Option<NeededAtStart<'_>> {
+        Some(self.left.as_ref()?.needed(self.robot, k_r))
+    }
+
+    /// What the plan before leaves, in the default arithmetic.
+    pub fn left(&self) -> Option<&Handover> {
+        self.left.as_ref()
     }
 
     /// Reports on `cells` equal spans of the plan and on the rest after it; `None` where the mass matrix is too uncertain for any bound.
@@ -220,8 +225,8 @@ impl<'a> MomentumProblem<'a> {
         partition: Partition,
     ) -> Result<Certificate, Refusal> {
         self.ensure(claimed.tube).map_err(Refusal::Unsupported)?;
-        let needed = start::needed::<R>(self.robot, self.set, self.curve, &self.start)?;
-        start::covered(self.robot, claimed.tube, &self.start, needed.as_ref())?;
+        let left = start::left::<R>(self.robot, self.set, self.curve, &self.start)?;
+        start::covered(self.robot, claimed.tube, &self.start, left.as_ref())?;
         let tally = match symbols(self.robot.dof()) {
             0..=16 => self.tally::<16, R>(claimed, partition),
             17..=32 => self.tally::<32, R>(claimed, partition),

@@ -108,7 +108,7 @@ pub fn fit(
     Ok((tube, survey.into_iter().map(|cell| cell.report).collect()))
 }
 
-/// Constants with which the needs that `outlooks` foresee are met, and those needs: what [`fit`] would find if it looked no further.
+/// Constants with which `more` times the needs that `outlooks` foresee are met, and what is met: for `more` = 1 what [`fit`] would find if it looked no further.
 ///
 /// # Errors
 /// As there.
@@ -116,11 +116,12 @@ pub(super) fn foresee(
     problem: &MomentumProblem<'_>,
     gains: MomentumGains,
     (outlooks, cells): (&[&CellOutlook], usize),
+    more: f64,
 ) -> Result<(MomentumTube, Vec<MomentumNeeds>), MomentumRefusal> {
     let timing = CycleTiming::of(problem.robot());
     let begin = |fall| none(problem, gains, timing, (cells, fall));
     try_falls(None, begin, |mut tube| {
-        let needs = settle_in_outlook(problem, &mut tube, outlooks)?;
+        let needs = settle_in_outlook(problem, &mut tube, outlooks, more)?;
         Ok((tube, needs))
     })
 }
@@ -213,6 +214,7 @@ fn settle(
     mut tube: MomentumTube,
     cells: usize,
 ) -> Result<(MomentumTube, Vec<SurveyedCell>), MomentumRefusal> {
+    let needed = problem.needed_at_start(tube.gains.k_r);
     for _ in 0..MOST_LOOKS {
         let survey = problem.survey_apart(&tube, cells).map_err(MomentumRefusal::Unsupported)?;
         let survey = survey.ok_or(MomentumRefusal::MassMatrix)?;
@@ -222,31 +224,32 @@ fn settle(
             let lag_ms = 1e3 * tube.timing.drive_lag_s;
             return Err(MomentumRefusal::Gain { kappa, age_ms, lag_ms, most: kappa / gain });
         }
-        let starts = problem.needed_at_start().is_none_or(|needed| bears_carried(&tube, needed));
+        let starts = needed.as_ref().is_none_or(|needed| bears_carried(&tube, needed));
         if starts && survey.iter().all(|cell| cell.report.needs.covered_by(&tube)) {
             return Ok((tube, survey));
         }
         let outlooks: Vec<&CellOutlook> = survey.iter().map(|cell| &cell.outlook).collect();
-        settle_in_outlook(problem, &mut tube, &outlooks)?;
+        settle_in_outlook(problem, &mut tube, &outlooks, 1.0)?;
     }
     Err(slow(problem.robot(), &tube))
 }
 
-/// The same with what is foreseen; the needs under the constants that it comes to.
+/// The same with `more` times what is foreseen; that, under the constants that it comes to.
 fn settle_in_outlook(
     problem: &MomentumProblem<'_>,
     tube: &mut MomentumTube,
     outlooks: &[&CellOutlook],
+    more: f64,
 ) -> Result<Vec<MomentumNeeds>, MomentumRefusal> {
-    let robot = problem.robot();
+    let (robot, needed) = (problem.robot(), problem.needed_at_start(tube.gains.k_r));
     for _ in 0..MOST_ROUNDS {
-        let needs: Vec<MomentumNeeds> =
-            outlooks.par_iter().with_min_len(4).map(|outlook| outlook.needs(robot, tube)).collect();
-        let starts = problem.needed_at_start().is_none_or(|needed| bears_carried(tube, needed));
+        let needs = |outlook: &&CellOutlook| outlook.needs(robot, tube).times(more);
+        let needs: Vec<MomentumNeeds> = outlooks.par_iter().with_min_len(4).map(needs).collect();
+        let starts = needed.as_ref().is_none_or(|needed| bears_carried(tube, needed));
         if starts && needs.iter().all(|needs| needs.clone().times(SPARE).covered_by(tube)) {
             return Ok(needs);
         }
-        raise(tube, problem.needed_at_start(), &needs);
+        raise(tube, needed.as_ref(), &needs);
         for (j, joint) in robot.joints.iter().enumerate() {
             let robust_nm = tube.robust_at(j, 0.0);
             if !(robust_nm <= HOPELESS * joint.limits.torque) {
@@ -293,7 +296,8 @@ fn none(
     let momentum_fall = Fall { hold_s: timing.window_s(), rate_1_s: (MOMENTUM_RATE * gains.k_r).min(most) };
     let wait_s = momentum_fall.time_to(LAG_SHARE);
     let lag_fall = Fall { hold_s: wait_s, rate_1_s: (LAG_RATE * gains.k_r).min(most) };
-    let start = problem.needed_at_start().map(|_| WideStart {
+    let needed = problem.needed_at_start(gains.k_r);
+    let start = needed.as_ref().map(|_| WideStart {
         robust_nm: none.clone(),
         noise_nms: none.clone(),
         lag_nms2: none.clone(),
@@ -311,7 +315,7 @@ fn none(
         sign_band_rad_s: none,
         start,
     };
-    raise(&mut tube, problem.needed_at_start(), &[]);
+    raise(&mut tube, needed.as_ref(), &[]);
     tube
 }
 
@@ -343,8 +347,8 @@ impl Demand<'_> {
 }
 
 /// Whether the tube has room for what drives remember of the plan before, under its own robust torques.
-fn bears_carried(tube: &MomentumTube, needed: &NeededAtStart) -> bool {
-    let Some((carried, start)) = needed.carried.as_ref().zip(tube.start.as_ref()) else { return true };
+fn bears_carried(tube: &MomentumTube, needed: &NeededAtStart<'_>) -> bool {
+    let Some((carried, start)) = needed.carried.zip(tube.start.as_ref()) else { return true };
     let impulse = carried.impulse_nms(&tube.widest_from(0.0).robust_nm);
     let radius = |j: usize| start.robust_nm[j] / tube.gains.kappa + start.noise_nms[j];
     start.carried_nms.len() == impulse.len()
@@ -357,8 +361,8 @@ fn bears_carried(tube: &MomentumTube, needed: &NeededAtStart) -> bool {
 }
 
 /// Gives the tube room for what drives remember of the plan before, under its own robust torques.
-fn carry(tube: &mut MomentumTube, needed: Option<&NeededAtStart>) {
-    let Some(carried) = needed.and_then(|needed| needed.carried.as_ref()) else { return };
+fn carry(tube: &mut MomentumTube, needed: Option<&NeededAtStart<'_>>) {
+    let Some(carried) = needed.and_then(|needed| needed.carried) else { return };
     let robust_nm = tube.widest_from(0.0).robust_nm;
     if let Some(start) = &mut tube.start {
         start.carried_nms = carried.impulse_nms(&robust_nm).iter().map(|x| RESERVE * x).collect();
@@ -366,7 +370,7 @@ fn carry(tube: &mut MomentumTube, needed: Option<&NeededAtStart>) {
 }
 
 /// Gives the tube what the cells and the start need, with the reserve.
-fn raise(tube: &mut MomentumTube, needed: Option<&NeededAtStart>, needs: &[MomentumNeeds]) {
+fn raise(tube: &mut MomentumTube, needed: Option<&NeededAtStart<'_>>, needs: &[MomentumNeeds]) {
     carry(tube, needed);
     let carried_nms = tube.start.as_ref().map(|start| start.carried_nms.clone()).unwrap_or_default();
     let carried = |j: usize| carried_nms.get(j).copied().unwrap_or(0.0);
@@ -374,8 +378,8 @@ fn raise(tube: &mut MomentumTube, needed: Option<&NeededAtStart>, needs: &[Momen
         needs.iter().filter(|needs| tube.noise_while_carried(needs.span, 0).is_some()).collect();
     let shares: Vec<(f64, f64)> = needs.iter().map(|needs| tube.shares_over(needs.span)).collect();
     let kappa = tube.gains.kappa;
-    let at_start = |list: fn(&NeededAtStart) -> &[f64], j: usize| -> f64 {
-        needed.map_or(0.0, |needed| START_RESERVE * list(needed)[j])
+    let at_start = |list: &dyn Fn(&NeededAtStart<'_>) -> f64| -> f64 {
+        needed.map_or(0.0, |needed| START_RESERVE * list(needed))
     };
     let MomentumTube { robust_nm, noise_nms, lag_nms2, sign_band_rad_s, start, .. } = tube;
     let mut start = start.as_mut();
@@ -388,17 +392,17 @@ fn raise(tube: &mut MomentumTube, needed: Option<&NeededAtStart>, needs: &[Momen
         let demand = Demand { cells: cells(&|needs| needs.noise_nms[j], true), constant };
         let misread = early.iter().map(|needs| RESERVE * needs.noise_nms[j]).fold(0.0, f64::max);
         let besides = START_RESERVE * 2.0 * carried(j);
-        demand.meet(0.0, at_start(|needed| &needed.noise_nms, j).max(misread) + besides);
+        demand.meet(0.0, at_start(&|needed| needed.noise_nms[j]).max(misread) + besides);
         let quiet = |noise: f64| kappa * noise / NOISE_SHARE;
         let wide_noise = start.as_ref().map_or(0.0, |start| start.noise_nms[j]);
-        let radius = at_start(|needed| &needed.radius_nms, j) + START_RESERVE * carried(j);
+        let radius = at_start(&|needed| needed.radius_nms[j]) + START_RESERVE * carried(j);
         let inherited = kappa * (radius - wide_noise);
         let constant = (&mut robust_nm[j], start.as_mut().map(|start| &mut start.robust_nm[j]));
         let demand = Demand { cells: cells(&|needs| needs.robust_nm[j], true), constant };
         demand.meet(quiet(noise_nms[j]), inherited.max(quiet((wide_noise - 2.0 * carried(j)).max(0.0))));
         let constant = (&mut lag_nms2[j], start.as_mut().map(|start| &mut start.lag_nms2[j]));
         let demand = Demand { cells: cells(&|needs| needs.lag_nms2[j], false), constant };
-        demand.meet(0.0, at_start(|needed| &needed.lag_nms2, j));
+        demand.meet(0.0, at_start(&|needed| needed.lag_nms2[j]));
         let constant = (&mut sign_band_rad_s[j], start.as_mut().map(|start| &mut start.sign_band_rad_s[j]));
         let demand = Demand { cells: cells(&|needs| needs.sign_band_rad_s[j], false), constant };
         demand.meet(0.0, 0.0);

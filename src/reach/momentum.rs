@@ -57,7 +57,7 @@
 //! *Position errors.* d(M_0 e)/dt = -K_r M_0 e + p + dM_0/dt e. With |dM_0/dt M_0^-1| <= B entry by entry, |M_0 e| <= E is never left if
 //! K_r E_j >= P_j + (B E)_j + |dE_j/dt|: at its edge the derivative points inward by more than the edge falls. There is no age in this.
 //!
-//! *Starts.* From rest z is constant before. After another plan M_0, P, N and E are others: [`needed_at_start`] proves what they must be for the lemma's
+//! *Starts.* From rest z is constant before. After another plan M_0, P, N and E are others, and K_r may be: [`handover()`] proves what they must be for the lemma's
 //! history to hold with commands and readings of the plan before on their way. How they fall is in [`WideStart`].
 //!
 //! # Rounding
@@ -83,7 +83,7 @@ mod workspace;
 pub use acceleration::accelerations;
 pub use bounds::{BoundedTube, LawName, StateBounds};
 pub use constants::{CycleTiming, MomentumGains, MomentumTube};
-pub use handover::{CarriedCommands, MomentumPredecessor, NeededAtStart, jumps, needed_at_start};
+pub use handover::{CarriedCommands, Handover, MomentumPredecessor, NeededAtStart, handover, jumps};
 pub use narrowing::{Fall, WideStart};
 pub use outlook::CellOutlook;
 pub(in crate::reach) use report::growth;

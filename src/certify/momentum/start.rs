@@ -2,7 +2,7 @@
 
 use crate::enclose::Rounding;
 use crate::reach::PreparedSet;
-use crate::reach::momentum::{MomentumPredecessor, MomentumTube, NeededAtStart, jumps, needed_at_start};
+use crate::reach::momentum::{Handover, MomentumPredecessor, MomentumTube, NeededAtStart, handover, jumps};
 use crate::reach::upward::{add_up, mul_up};
 use crate::robot::Arm;
 use crate::trajectory::Pieces;
@@ -11,13 +11,13 @@ use super::MomentumStart;
 use crate::certify::switch::{SAME_ACCELERATION, at_rest};
 use crate::certify::{Refusal, StartRefusal};
 
-/// What the tube must be at the start, evaluated in the arithmetic `R`, or what is wrong with it whatever the tube is.
-pub(super) fn needed<R: Rounding>(
+/// What the plan before leaves, evaluated in the arithmetic `R`, or what is wrong with the start whatever the tube is.
+pub(super) fn left<R: Rounding>(
     robot: &Arm,
     set: &PreparedSet,
     curve: Pieces<'_>,
     start: &MomentumStart<'_>,
-) -> Result<Option<NeededAtStart>, Refusal> {
+) -> Result<Option<Handover>, Refusal> {
     let MomentumStart::After(before) = start else {
         at_rest(robot, curve)?;
         return Ok(None);
@@ -31,11 +31,11 @@ pub(super) fn needed<R: Rounding>(
         return Err(StartRefusal::Constant { what, found: curve.duration_s(), expected }.into());
     }
     continuous::<R>(robot, before, curve)?;
-    let needed = needed_at_start::<R>(robot, before, (set, curve));
+    let left = handover::<R>(robot, before, (set, curve));
     let turns = || {
         Refusal::Unsupported("the nominal mass matrix turns too fast at the switch for any bound".to_owned())
     };
-    needed.ok_or_else(turns).map(Some)
+    left.ok_or_else(turns).map(Some)
 }
 
 /// Whether the tube is as wide at its start as is needed there, and of the law that the plan before has.
@@ -43,17 +43,16 @@ pub(super) fn covered(
     robot: &Arm,
     tube: &MomentumTube,
     start: &MomentumStart<'_>,
-    needed: Option<&NeededAtStart>,
+    left: Option<&Handover>,
 ) -> Result<(), StartRefusal> {
-    let (MomentumStart::After(before), Some(needed)) = (start, needed) else { return Ok(()) };
-    let (now, then) = ((tube.gains.k_r, tube.timing), (before.tube.gains.k_r, before.tube.timing));
+    let (MomentumStart::After(before), Some(left)) = (start, left) else { return Ok(()) };
+    let (now, then) = (tube.timing, before.tube.timing);
     let same = [
-        ("k_r", now.0, then.0),
-        ("period_s", now.1.period_s, then.1.period_s),
-        ("latency_s", now.1.latency_s, then.1.latency_s),
-        ("delay_s", now.1.delay_s, then.1.delay_s),
-        ("jitter_s", now.1.jitter_s, then.1.jitter_s),
-        ("drive_lag_s", now.1.drive_lag_s, then.1.drive_lag_s),
+        ("period_s", now.period_s, then.period_s),
+        ("latency_s", now.latency_s, then.latency_s),
+        ("delay_s", now.delay_s, then.delay_s),
+        ("jitter_s", now.jitter_s, then.jitter_s),
+        ("drive_lag_s", now.drive_lag_s, then.drive_lag_s),
     ];
     for (what, found, was) in same {
         if found != was {
@@ -61,8 +60,14 @@ pub(super) fn covered(
             return Err(StartRefusal::Constant { what: what.to_owned(), found, expected });
         }
     }
+    let k_r = tube.gains.k_r;
+    if let (true, Err(most)) = (k_r != left.k_r, left.k_r_may_change()) {
+        let expected = format!("{} as before, as only one of at most {most} may change", left.k_r);
+        return Err(StartRefusal::Constant { what: "k_r".to_owned(), found: k_r, expected });
+    }
+    let needed = left.needed(robot, k_r);
     let least = tube.narrowest_until(0.0);
-    let carried = carried(robot, tube, needed)?;
+    let carried = carried(robot, tube, &needed)?;
     for (j, joint) in robot.joints.iter().enumerate() {
         let radius = (least.robust_nm[j] / least.gains.kappa).next_down() + least.noise_nms[j];
         let wide = [
@@ -90,10 +95,10 @@ fn more(x: f64, besides: f64) -> f64 {
 fn carried(
     robot: &Arm,
     tube: &MomentumTube,
-    needed: &NeededAtStart,
+    needed: &NeededAtStart<'_>,
 ) -> Result<impl Fn(usize, f64) -> f64, StartRefusal> {
     let widest = tube.widest_from(0.0);
-    let known = needed.carried.as_ref();
+    let known = needed.carried;
     let impulse = known.map(|carried| carried.impulse_nms(&widest.robust_nm));
     for (j, joint) in robot.joints.iter().enumerate() {
         let refuse = |what: &str, found: f64, expected: String| {

@@ -79,7 +79,7 @@ fn case() -> Case {
         later.robust_nm.iter_mut().for_each(|u| *u *= 1.3);
         later.lag_nms2.iter_mut().for_each(|lag| *lag *= 1.6);
         later.sign_band_rad_s.iter_mut().for_each(|band| *band *= 1.6);
-        let needed = problem.needed_at_start().unwrap();
+        let needed = problem.needed_at_start(later.gains.k_r).unwrap();
         let above = |later: &[f64], need: &[f64]| -> Vec<f64> {
             later.iter().zip(need).map(|(later, need)| later.max(1.001 * need)).collect()
         };
@@ -216,7 +216,11 @@ fn a_plan_that_follows_another_must_fit_it() {
         change(&mut tube);
         problem(MomentumPredecessor { tube: &tube, ..case.before() }).unwrap_err().to_string()
     };
-    assert!(changed(&|tube| tube.gains.k_r = 5.0).contains("k_r is 6"));
+    // With another K_r it would have to begin wider.
+    let said = changed(&|tube| tube.gains.k_r = 1.0);
+    assert!(said.contains("radius of p of joint") && said.contains("at least"), "{said}");
+    let said = changed(&|tube| tube.gains.k_r = 1e6);
+    assert!(said.contains("k_r is 6, expected 1000000 as before, as only one of at most"), "{said}");
     assert!(changed(&|tube| tube.timing.jitter_s = 1e-5).contains("jitter_s is 0"));
     assert!(changed(&|tube| tube.robust_nm[0] = f64::INFINITY).contains("plan before: tube robust_nm"));
     // A tube that is narrower than what the plan before leaves.

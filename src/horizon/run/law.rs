@@ -134,7 +134,7 @@ impl<C: Cycles> Runner<'_, C> {
         found.map(Candidate::from).map_err(|e| e.to_string())
     }
 
-    /// Gains for the next plan, that prove best for coming to rest with as little steering as possible; K_r is that of the run's first plan.
+    /// Gains for the next plan, that prove best for coming to rest with as little steering as possible.
     fn momentum_gains(&self, setting: &Setting<'_>) -> Result<MomentumGains, String> {
         let start = self.momentum_start().map_err(|e| e.to_string())?;
         let end = coasting_end(setting);
@@ -142,17 +142,12 @@ impl<C: Cycles> Runner<'_, C> {
         let empty = Scene::default();
         let problem = MomentumProblem::new(setting.robot, setting.set, &empty, &curve, start)
             .map_err(|e| e.to_string())?;
-        choose(&problem, self.kept_k_r(), self.few(cells(setting.duration_s))).map_err(|e| e.to_string())
+        choose(&problem, self.few(cells(setting.duration_s))).map_err(|e| e.to_string())
     }
 
     /// Cells in which gains are tried. Nothing rests on them; but a tube that narrows needs as many as its proof.
     fn few(&self, cells: usize) -> usize {
         if self.active.is_some() { cells } else { (cells / 4).max(8) }
-    }
-
-    /// K_r of the plan that is followed.
-    fn kept_k_r(&self) -> Option<f64> {
-        self.active.as_ref().map(|active| active.plan.tube.k_r())
     }
 
     /// Whether a plan for this set settles the running one: it was prepared once, for both.
@@ -198,7 +193,7 @@ impl<C: Cycles> Runner<'_, C> {
         let empty = Scene::default();
         let problem =
             MomentumProblem::new(&self.robot, set, &empty, curve, start).map_err(|e| e.to_string())?;
-        let gains = choose(&problem, self.kept_k_r(), self.few(cells)).map_err(|e| e.to_string())?;
+        let gains = choose(&problem, self.few(cells)).map_err(|e| e.to_string())?;
         let fitted = fit_bounded(&problem, gains, None, cells);
         fitted.map(|(tube, _)| tube.into()).map_err(|e| e.to_string())
     }

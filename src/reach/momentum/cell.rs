@@ -8,7 +8,7 @@
 //! remember ([`super::lag`]); those of the last span also at all times after it. So everything that one moment depends on (the
 //! reading and the tick of the command in effect, and the time that it is meant for) is in the moment's own cell. Before its start and
 //! after its end the desired motion rests where it starts and ends, with the velocity and acceleration that it has there, none; the jerk is none
-//! there either, which is added. A plan that starts in motion needs nothing before its start here: [`super::needed_at_start`] sees to that.
+//! there either, which is added. A plan that starts in motion needs nothing before its start here: [`super::handover()`] sees to that.
 //!
 //! *Inverse.* X is any matrix of floats. With M_0 X = 1 + H, |H| <= H^ over the cell and S >= 1 + H^ + H^2 + ..., M_0^-1 = X (1 + H)^-1, so that
 //! r = M_0^-1 p is X p~ for some |p~| <= S P, and e is X e~ for some |e~| <= S E. The entries of p~ and e~ are the symbols.
@@ -20,6 +20,7 @@ use crate::enclose::{Affine, Interval, Rounding};
 use crate::inertia::ARMATURE;
 use crate::reach::cell::{Joints, Span, TIME, position_symbol};
 use crate::reach::prepared_set::PreparedSet;
+use crate::reach::upward::{mul_up, sum_up};
 use crate::robot::Arm;
 use crate::scalar::{Dual, Scalar};
 use crate::trajectory::{DesiredMotion, Pieces};
@@ -72,10 +73,21 @@ pub(super) struct CellNumbers {
 }
 
 impl CellNumbers {
-    /// S P and S E of a tube that does not narrow.
-    pub fn widths(&self, tube: &MomentumTube) -> (Vec<f64>, Vec<f64>) {
+    /// Radii under a tube that does not narrow.
+    pub fn radii_of(&self, tube: &MomentumTube) -> CellRadii {
         let radius: Vec<f64> = (0..tube.robust_nm.len()).map(|j| tube.radius(j)).collect();
-        (self.near.times_vector(&radius), self.near.times_vector(&tube.lag_nms2))
+        self.radii(&radius, &tube.lag_nms2)
+    }
+
+    /// Radii of momentum errors and of M_0 e within P and E: |e| <= |X| S E and |r| <= |X| S P.
+    pub fn radii(&self, radius_nms: &[f64], lag_nms2: &[f64]) -> CellRadii {
+        let (p, lag) = (self.near.times_vector(radius_nms), self.near.times_vector(lag_nms2));
+        let n = p.len();
+        let within = |width: &[f64]| -> Joints<f64> {
+            let row = |i: usize| (0..n).map(move |k| mul_up(self.inverse[n * i + k].abs(), width[k]));
+            (0..n).map(|i| sum_up(row(i))).collect()
+        };
+        CellRadii { e: within(&lag), r: within(&p), p, lag }
     }
 }
 
@@ -111,7 +123,7 @@ impl<const N: usize, R: Rounding> MomentumCell<N, R> {
         let near = times_inverse(&space.nominal, &inverse, 1.0).neumann()?;
         let speeds = desired.iter().map(|d| [d.dq.sup_abs(), d.ddq.sup_abs()]).collect();
         let along = CellNumbers { inverse, near, mass, turning, speeds, sizes };
-        let (p, lag) = along.widths(tube);
+        let CellRadii { p, lag, .. } = along.radii_of(tube);
         let combined = |radii: &[f64], i: usize, first: usize| -> Affine<N, R> {
             (0..n).fold(Affine::zero(), |sum, k| {
                 sum + Affine::symbol(first + 2 * k, radii[k]).scale(along.inverse[n * i + k])

@@ -31,7 +31,7 @@ use crate::robot::Arm;
 use crate::scalar::{Dual, Scalar};
 
 use super::cell::{CellNumbers, CellRadii, MomentumCell};
-use super::constants::MomentumTube;
+use super::constants::{CycleTiming, MomentumTube};
 use super::lag::FORGOTTEN;
 use super::workspace::MomentumWorkspace;
 
@@ -108,7 +108,7 @@ pub(super) fn mismatch(
     parts: &Parts,
 ) -> Joints<Mismatch> {
     let timing = tube.timing;
-    let noise = misreading(robot, tube, (along, radii), &parts.mass_error);
+    let noise = misreading(robot, (tube.gains.k_r, timing), (along, radii), &parts.mass_error);
     let of = |j: usize| {
         let part = &parts.joints[j];
         let (nominal_nm, drive) = (part.nominal_nm, robot.drive(j));
@@ -248,17 +248,17 @@ fn tilt<const N: usize, R: Rounding>(
 /// What r^ may be off by, joint by joint, carried into momentum by M_0; and what M_0 changes by between reading and tick.
 pub(super) fn misreading(
     robot: &Arm,
-    tube: &MomentumTube,
+    (k_r, timing): (f64, CycleTiming),
     (along, radii): (&CellNumbers, &CellRadii),
     mass_error: &[f64],
 ) -> Joints<f64> {
     let n = robot.dof();
-    let (k_r, sensors) = (tube.gains.k_r, robot.sensors());
+    let sensors = robot.sensors();
     let read = |i: usize| {
         let [speed, acceleration] = along.speeds[i];
         let slope = add_up(acceleration, mul_up(k_r, speed));
         let sensed = add_up(sensors.velocity_rad_s, mul_up(k_r, sensors.position_rad));
-        let off = add_up(sensed, mul_up(slope, tube.timing.reading_shift_s()));
+        let off = add_up(sensed, mul_up(slope, timing.reading_shift_s()));
         // A dozen operations on numbers of these sizes make r^ of a reading.
         let [q, dq, _] = along.sizes[i];
         let sizes = sum_up([2.0, q, dq, radii.r[i], radii.e[i]]);
@@ -271,7 +271,7 @@ pub(super) fn misreading(
             let factor = add_up(mass_error[n * j + i], mul_up(LAW_ROUNDOFF, along.mass.at(j, i)));
             mul_up(factor, add_up(radii.r[i], off[i]))
         });
-        let turned = mul_up(tube.timing.latency_s, along.turning.row_times(j, &radii.p));
+        let turned = mul_up(timing.latency_s, along.turning.row_times(j, &radii.p));
         sum_up(rounded.chain([misread, turned]))
     };
     (0..n).map(of).collect()

@@ -2,8 +2,9 @@
 //! another M_0' and p' = M_0' r, with other constants, and with readings and commands on their way.
 //!
 //! # Assumed
-//! The plan before keeps its tube ([`super`]) as long as its commands act. The same K_r and timing. The desired motion changes at t_s: its position,
-//! velocity and acceleration jump by no more than roundings, which are charged.
+//! The plan before keeps its tube ([`super`]) as long as its commands act. The same timing. The desired motion changes at t_s: its position,
+//! velocity and acceleration jump by no more than roundings, which are charged. K_r may become another one, K_r', if K_r a <= 1; where drives lag, K_r is at most
+//! the rate that the lemma in [`super::lag`] goes by.
 //!
 //! # Proven
 //! Let w be the age, t_1 <= t_s + w the time at which the first command of the next law acts, and J = M_0' M_0^-1 along the desired motions. Within w of
@@ -32,6 +33,16 @@
 //!
 //! So the widths of the plan before are carried over by |J|, and what an age may add is x: of second order, some thousandths of P.
 //!
+//! *Another K_r.* With D = K_r' - K_r and l = M_0 e, r' is what it would be without a change and D e' besides, so p' gains D l'. As
+//! |l' - J_s l| <= x_e, with x_e the turning of E and |M_0'| |De|, *needed* are
+//!
+//! ```text
+//! P' >= |J| P + x + |D| (|J| E + x_e),       N' >= N'_w + 2 (x + |D| x_e),
+//! ```
+//!
+//! where N'_w is what is misread with K_r'. In z' are then D (J_s l)_j and |D| x_e besides, so that sums of |D J_ji| (E_i -+ l_i) come to it. By the
+//! condition on E, d(E - l)/dt >= -K_r (E - l): that falls no faster than e^(-K_r t), which is what is asked of a history. The same for E + l.
+//!
 //! *Drives that lag* ([`super::lag`]). Then w is the age and W, and from t_1 on, until w after t_s, commands c of the plan before are remembered, with a share m(t)
 //! of at most e^(-(t - t_1) / T). Had c been what the next law feeds forward at t and v*_j = sat(kappa' q_j, u'_j), the theorem would hold with a reading of
 //! no age for them. In truth they differ from that by at most U_j + u'_j, where U_j bounds |c_j - what is fed forward|: u_j of the plan before and what the
@@ -59,7 +70,7 @@ use crate::scalar::Scalar;
 use crate::trajectory::{DesiredMotion, Pieces};
 
 use super::cell::{CellNumbers, MomentumCell, nominal_mass, times_inverse, within};
-use super::constants::MomentumTube;
+use super::constants::{CycleTiming, MomentumTube};
 use super::coupling::coupling;
 use super::disturbance::{misreading, plain_arithmetic};
 use super::matrix::BoundMatrix;
@@ -81,9 +92,32 @@ pub struct MomentumPredecessor<'a> {
     pub at_s: f64,
 }
 
+/// What a plan leaves to the one that takes over, whatever the gains of that one are.
+#[derive(Debug, Clone)]
+pub struct Handover {
+    /// K_r of the plan before, 1/s.
+    pub k_r: f64,
+    timing: CycleTiming,
+    /// |J| P + x and |J| E + x_e.
+    momentum: Carried,
+    position: Carried,
+    /// What the next law's first readings are made of.
+    along: CellNumbers,
+    mass_error: Vec<f64>,
+    /// What drives that lag remember of the plan before.
+    pub carried: Option<CarriedCommands>,
+}
+
+/// A width of the plan before in the momenta of the next one, and what an age adds to it, which it contains.
+#[derive(Debug, Clone)]
+struct Carried {
+    width: Joints<f64>,
+    changes: Joints<f64>,
+}
+
 /// Least values at the start of the next plan, a joint each.
 #[derive(Debug, Clone)]
-pub struct NeededAtStart {
+pub struct NeededAtStart<'a> {
     /// P'_j, N m s.
     pub radius_nms: Joints<f64>,
     /// N'_j, N m s.
@@ -91,7 +125,34 @@ pub struct NeededAtStart {
     /// E'_j, N m s^2.
     pub lag_nms2: Joints<f64>,
     /// What drives that lag remember of the plan before, which the others are without.
-    pub carried: Option<CarriedCommands>,
+    pub carried: Option<&'a CarriedCommands>,
+}
+
+impl Handover {
+    /// What a tube with gain `k_r` (1/s) needs at its start, on `robot`.
+    pub fn needed(&self, robot: &Arm, k_r: f64) -> NeededAtStart<'_> {
+        let n = self.momentum.width.len();
+        let changed = (k_r - self.k_r).abs().next_up();
+        let turned = |own: f64, position: f64| {
+            if k_r == self.k_r { own } else { add_up(own, mul_up(changed, position)) }
+        };
+        let lag_nms2 = self.position.width.clone();
+        let radius_nms: Joints<f64> = (0..n).map(|j| turned(self.momentum.width[j], lag_nms2[j])).collect();
+        let radii = self.along.radii(&radius_nms, &lag_nms2);
+        let read = misreading(robot, (k_r, self.timing), (&self.along, &radii), &self.mass_error);
+        let noise = |j: usize| {
+            let changes = turned(self.momentum.changes[j], self.position.changes[j]);
+            sum_up([read[j], changes, changes])
+        };
+        let noise_nms = (0..n).map(noise).collect();
+        NeededAtStart { radius_nms, noise_nms, lag_nms2, carried: self.carried.as_ref() }
+    }
+
+    /// Whether K_r may change: what is left of position errors fades no faster than the lemma allows. If not, the K_r up to which it may, 1/s.
+    pub fn k_r_may_change(&self) -> Result<(), f64> {
+        let most = self.timing.fades_1_s();
+        if self.k_r <= most { Ok(()) } else { Err(most) }
+    }
 }
 
 /// Commands of the plan before that drives which lag remember when the next law's come.
@@ -130,16 +191,16 @@ pub fn jumps<R: Rounding>(before: &MomentumPredecessor<'_>, curve: Pieces<'_>) -
     (0..curve.dof()).map(of).collect()
 }
 
-/// What the tube of a plan along `curve` for `set` needs at its start; `None` where M_0 may turn too fast for any bound.
-pub fn needed_at_start<R: Rounding>(
+/// What is left to a plan along `curve` for `set`; `None` where M_0 may turn too fast for any bound.
+pub fn handover<R: Rounding>(
     robot: &Arm,
     before: &MomentumPredecessor<'_>,
     (set, curve): (&PreparedSet, Pieces<'_>),
-) -> Option<NeededAtStart> {
+) -> Option<Handover> {
     match symbols(robot.dof()) {
-        0..=16 => Switch::<16, R>::new(robot, before, (set, curve)).needed(),
-        17..=32 => Switch::<32, R>::new(robot, before, (set, curve)).needed(),
-        _ => Switch::<64, R>::new(robot, before, (set, curve)).needed(),
+        0..=16 => Switch::<16, R>::new(robot, before, (set, curve)).handover(),
+        17..=32 => Switch::<32, R>::new(robot, before, (set, curve)).handover(),
+        _ => Switch::<64, R>::new(robot, before, (set, curve)).handover(),
     }
 }
 
@@ -209,7 +270,7 @@ impl<'a, const N: usize, R: Rounding> Switch<'a, N, R> {
         MomentumCell::around(self.robot, set, tube, (self.desired.clone(), self.sizes.clone()), space)
     }
 
-    fn needed(&self) -> Option<NeededAtStart> {
+    fn handover(&self) -> Option<Handover> {
         let Self { robot, before, set, .. } = *self;
         let n = robot.dof();
         let space = &mut MomentumWorkspace::<N, R>::new(robot);
@@ -218,25 +279,28 @@ impl<'a, const N: usize, R: Rounding> Switch<'a, N, R> {
         let CellNumbers { inverse, near, turning: turned_before, .. } = &old.along;
         let (mass, turning) = nominal_mass(robot, set, &self.desired, inverse, space);
         let carried = times_inverse(&space.nominal, inverse, 0.0);
-        let across = |width: &[f64], apart: &[f64]| -> (Joints<f64>, Joints<f64>) {
+        let across = |width: &[f64], apart: &[f64]| -> Carried {
             let turned = near.times_vector(&turned_before.times_vector(width));
             let changes = |j: usize| {
                 let turns = add_up(turning.row_times(j, width), carried.row_times(j, &turned));
                 add_up(mul_up(self.window_s, turns), mass.row_times(j, apart))
             };
             let changes: Joints<f64> = (0..n).map(changes).collect();
-            ((0..n).map(|j| add_up(carried.row_times(j, width), changes[j])).collect(), changes)
+            let width = (0..n).map(|j| add_up(carried.row_times(j, width), changes[j])).collect();
+            Carried { width, changes }
         };
-        let (radius_nms, changes) = across(&old.radii.p, &self.apart.1);
-        let (lag_nms2, _) = across(&old.radii.lag, &self.apart.0);
-        let read = self.misread(&radius_nms, &lag_nms2, space)?;
-        let noise_nms = (0..n).map(|j| sum_up([read[j], changes[j], changes[j]])).collect();
+        let momentum = across(&old.radii.p, &self.apart.1);
+        let position = across(&old.radii.lag, &self.apart.0);
+        let still = self.still(&momentum.width, &position.width);
+        let next = self.cell(self.set, &still, space)?;
+        let mass_error = plain_arithmetic(robot, set, &next, space).mass_error;
         let carried = if before.tube.timing.drive_lag_s > 0.0 {
-            Some(self.carried((&old_tube, &old), (&radius_nms, &lag_nms2), space)?)
+            Some(self.carried((&old_tube, &old), (&momentum.width, &position.width), space)?)
         } else {
             None
         };
-        Some(NeededAtStart { radius_nms, noise_nms, lag_nms2, carried })
+        let (k_r, timing) = (before.tube.gains.k_r, before.tube.timing);
+        Some(Handover { k_r, timing, momentum, position, along: next.along, mass_error, carried })
     }
 
     /// What drives remember.
@@ -273,19 +337,6 @@ impl<'a, const N: usize, R: Rounding> Switch<'a, N, R> {
             lag_nms2: lag_nms2.to_vec(),
             ..self.before.tube.widest_from(self.before.at_s)
         }
-    }
-
-    /// N'_w: what the next law misreads of momenta within these radii.
-    fn misread(
-        &self,
-        radius_nms: &[f64],
-        lag_nms2: &[f64],
-        space: &mut MomentumWorkspace<N, R>,
-    ) -> Option<Joints<f64>> {
-        let tube = self.still(radius_nms, lag_nms2);
-        let cell = self.cell(self.set, &tube, space)?;
-        let rounding = plain_arithmetic(self.robot, self.set, &cell, space);
-        Some(misreading(self.robot, &tube, (&cell.along, &cell.radii), &rounding.mass_error))
     }
 }
 

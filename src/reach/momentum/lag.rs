@@ -68,6 +68,12 @@ impl CycleTiming {
         mul_up(self.age_s(), std::f64::consts::E.next_up())
     }
 
+    /// How fast what the lemma is about may have fallen before it begins, 1/s; rounded down.
+    pub fn fades_1_s(&self) -> f64 {
+        // Without lag lambda is 1 / a, which the lemma has exactly; with lag it is this number.
+        if self.drive_lag_s > 0.0 { self.lambda() } else { (1.0 / self.age_s()).next_down() }
+    }
+
     /// f, rounded up.
     pub(super) fn surplus(&self) -> f64 {
         let lambda = self.lambda();

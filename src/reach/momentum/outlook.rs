@@ -4,7 +4,7 @@
 //! arm may be in, which are not. Here positions are those of a tube that was looked at. What they change the torque by grows in
 //! proportion to the errors; how the mass matrix couples joints stays as it was.
 
-use crate::reach::cell::{Joints, Span};
+use crate::reach::cell::Span;
 use crate::robot::Arm;
 
 use super::cell::{CellNumbers, CellRadii};
@@ -48,7 +48,7 @@ impl CellOutlook {
         let (from_s, _) = tube.reach_of(self.span, self.duration_s);
         let narrowing = &tube.narrowing_from(from_s);
         let tube = &tube.widest_from(from_s);
-        let radii = &self.radii_under(tube);
+        let radii = &self.along.radii_of(tube);
         let (e, r) = (grown(&radii.e, &self.radii.e), grown(&radii.r, &self.radii.r));
         let parts = &self.parts_under(radii, tube.gains.k_r, e.max(r));
         let mismatch = &mismatch(robot, tube, (&self.along, radii), parts);
@@ -65,17 +65,6 @@ impl CellOutlook {
             tube.robust_at(j, from_s) / room.max(LEAST_ROOM * limit)
         };
         self.parts.joints.iter().enumerate().map(share).fold(0.0, f64::max)
-    }
-
-    fn radii_under(&self, tube: &MomentumTube) -> CellRadii {
-        let n = tube.robust_nm.len();
-        let (p, lag) = self.along.widths(tube);
-        let carried = |radii: &[f64]| -> Joints<f64> {
-            let row =
-                |i: usize| radii.iter().zip(&self.along.inverse[n * i..]).map(|(p, x)| p * x.abs()).sum();
-            (0..n).map(row).collect()
-        };
-        CellRadii { e: carried(&lag), r: carried(&p), p, lag }
     }
 
     fn parts_under(&self, radii: &CellRadii, k_r: f64, factor: f64) -> Parts {

@@ -30,7 +30,7 @@ const LEARNT_SHARES: [f64; 6] = [0.0, 0.1, 0.25, 0.5, 0.75, 1.0];
 const WORSE: f64 = 1e-3;
 /// The least gain, relative, of one motor at least, for which learnt links are told at all.
 const GAIN: f64 = 0.05;
-/// What predicts no motor worse than that by the sums, and has all links, is fitted with weights of its own too: at most so many of each kind of outliers.
+/// What is told whole and predicts no motor worse than that by the sums is fitted with weights of its own too: at most so many of each kind of outliers.
 const NEARLY: f64 = 0.01;
 const WHOLE: usize = 4;
 /// Parts of a single recording.
@@ -89,28 +89,19 @@ impl LinkBelief {
 
 /// The best of all.
 ///
-/// First the share and the kind of outliers are chosen for all links. Then so many links are taken, from the base on, as predict best: a motor feels the links
+/// For each kind of outliers the share is chosen for all links first. Then so many links are taken, from the base on, as predict best: a motor feels the links
 /// that it carries and no others, so those further out are not disturbed by what is learnt of the first. Then the share is chosen for these. All that looks at
-/// sums of weighted rows ([`Evidence`]). Of each kind of outliers the best is then fitted with weights of its own, and so are the
-/// best with all links that hardly predict a motor worse. Only these may be told.
+/// sums of weighted rows ([`Evidence`]), whose weights differ by kind, so that kinds are not compared by them. Of each kind those that predict best are then
+/// fitted with weights of their own, and only these may be told.
 pub(super) fn choose(
     limb: &Model,
     unknown: LimbUnknown,
     rows: &Compressed,
 ) -> Result<LinkBelief, RegressionError> {
     let trial = Trial::new(limb, unknown, rows)?;
-    let all = limb.bodies();
-    let both = [Outliers::Samples, Outliers::Motors];
-    let mut tried = trial.all(both.iter().flat_map(|o| SHARES.map(|share| (share, *o, all))).collect())?;
-    let whole = tried.iter().filter(|belief| belief.learnt_share == 1.0);
-    let Some(first) = whole.min_by(|a, b| a.score().total_cmp(&b.score())).cloned() else {
-        return Err(RegressionError::NoEstimate("no samples".to_owned()));
-    };
-    tried.extend(trial.all((1..all).map(|links| (first.link_share, first.outliers, links)).collect())?);
-    let links = best(&tried, LinkBelief::nowhere_worse).map_or(all, |belief| belief.links);
-    if links < all {
-        let others = SHARES.into_iter().filter(|share| *share != first.link_share);
-        tried.extend(trial.all(others.map(|share| (share, first.outliers, links)).collect())?);
+    let mut tried = vec![];
+    for kind in [Outliers::Samples, Outliers::Motors] {
+        tried.extend(trial.of_kind(kind)?);
     }
     let finalists = trial.finalists(&tried);
     let exact = trial.exactly(finalists)?;
@@ -120,7 +111,7 @@ pub(super) fn choose(
     let told = told.ok_or_else(|| RegressionError::NoEstimate("no samples".to_owned()))?;
     Ok(match told.learnt_share {
         // Links that are believed, with the deviations that go with it.
-        0.0 => LinkBelief { link_share: SHARES[0], links: all, ..told },
+        0.0 => LinkBelief { link_share: SHARES[0], links: limb.bodies(), ..told },
         _ => told,
     })
 }
@@ -177,6 +168,21 @@ impl<'a> Trial<'a> {
         Ok(Self { limb, unknown, rows, parts, left_out, kinds })
     }
 
+    /// Beliefs with one kind of outliers by the sums: all shares, then numbers of links, then all shares for the best number.
+    fn of_kind(&self, kind: Outliers) -> Result<Vec<LinkBelief>, RegressionError> {
+        let all = self.limb.bodies();
+        let mut tried = self.all(SHARES.map(|share| (share, kind, all)).to_vec())?;
+        let first = best(&tried, |belief| belief.learnt_share == 1.0).map(|belief| belief.link_share);
+        let share = first.ok_or_else(|| RegressionError::NoEstimate("no samples".to_owned()))?;
+        tried.extend(self.all((1..all).map(|links| (share, kind, links)).collect())?);
+        let links = best(&tried, LinkBelief::nowhere_worse).map_or(all, |belief| belief.links);
+        if links < all {
+            let others = SHARES.into_iter().filter(|other| *other != share);
+            tried.extend(self.all(others.map(|share| (share, kind, links)).collect())?);
+        }
+        Ok(tried)
+    }
+
     /// All of these by the sums, with every share of what is learnt.
     fn all(&self, of: Vec<Of>) -> Result<Vec<LinkBelief>, RegressionError> {
         let all: Vec<Vec<LinkBelief>> =
@@ -196,21 +202,16 @@ impl<'a> Trial<'a> {
         Ok(self.beliefs(of, &found?, &kind.apart))
     }
 
-    /// What is worth fits with weights of their own, of each kind of outliers.
+    /// What is worth fits with weights of their own, of each kind of outliers: the best, and the best of what is told whole.
     fn finalists(&self, tried: &[LinkBelief]) -> Vec<Of> {
-        let all = self.limb.bodies();
         let mut finalists: Vec<Of> = vec![];
         for kind in [Outliers::Samples, Outliers::Motors] {
             let learnt = |belief: &LinkBelief| belief.outliers == kind && belief.learnt_share > 0.0;
             let kept = |belief: &LinkBelief| learnt(belief) && belief.nowhere_worse();
             let any = best(tried, kept).or_else(|| best(tried, learnt));
-            let whole =
-                |belief: &&LinkBelief| learnt(belief) && belief.links == all && belief.learnt_share == 1.0;
-            let mut whole: Vec<&LinkBelief> = tried
-                .iter()
-                .filter(whole)
-                .filter(|b| b.worst_ratio.max(b.next_ratio) <= 1.0 + NEARLY)
-                .collect();
+            let nearly = |belief: &&LinkBelief| belief.worst_ratio.max(belief.next_ratio) <= 1.0 + NEARLY;
+            let whole = tried.iter().filter(|belief| learnt(belief) && belief.learnt_share == 1.0);
+            let mut whole: Vec<&LinkBelief> = whole.filter(nearly).collect();
             whole.sort_by(|a, b| a.score().total_cmp(&b.score()));
             for belief in any.into_iter().chain(whole.into_iter().take(WHOLE)) {
                 let of = (belief.link_share, kind, belief.links);

@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::dynamics::truth;
-use crate::reach::momentum::{Fall, MomentumPredecessor, WideStart, needed_at_start};
+use crate::reach::momentum::{Fall, MomentumPredecessor, WideStart, handover};
 
 const FALL: Fall = Fall { hold_s: 0.1, rate_1_s: 4.0 };
 
@@ -195,10 +195,22 @@ fn chained(p: f64, lag: f64, jump: f64, change: impl FnOnce(&mut Case)) -> Chain
 }
 
 impl Chained {
-    fn needed(&self) -> super::super::NeededAtStart {
+    fn left(&self) -> super::super::Handover {
         let Case { robot, set, curve, tube } = &self.before;
         let before = MomentumPredecessor { set, tube, curve: curve.into(), at_s: T };
-        needed_at_start::<Counted>(robot, &before, (&self.set, Pieces::from(&self.curve))).unwrap()
+        handover::<Counted>(robot, &before, (&self.set, Pieces::from(&self.curve))).unwrap()
+    }
+
+    /// Radius, noise and lag that are needed with this K_r.
+    fn needed_with(&self, k_r: f64) -> [Vec<f64>; 3] {
+        let left = self.left();
+        let needed = left.needed(&self.before.robot, k_r);
+        [needed.radius_nms, needed.noise_nms, needed.lag_nms2].map(|list| list.to_vec())
+    }
+
+    /// The same with the K_r that the plan before has.
+    fn needed(&self) -> [Vec<f64>; 3] {
+        self.needed_with(self.before.tube.gains.k_r)
     }
 
     fn mass(&self, t: f64) -> DMatrix<f64> {
@@ -239,9 +251,9 @@ fn about(found: &[f64], formula: impl Fn(usize) -> f64, room: f64) {
 fn widths_are_carried_over_by_the_mass_matrices() {
     let (p, lag) = (1.0, 0.1);
     let chained = chained(p, lag, 0.0, |_| {});
-    let (needed, across) = (chained.needed(), chained.across());
-    about(&needed.radius_nms, |j| row(&across, j, |k| chained.before.tube.radius(k)), 0.03);
-    about(&needed.lag_nms2, |j| row(&across, j, |k| chained.before.tube.lag_nms2[k]), 0.03);
+    let ([radius, _, lag], across) = (chained.needed(), chained.across());
+    about(&radius, |j| row(&across, j, |k| chained.before.tube.radius(k)), 0.03);
+    about(&lag, |j| row(&across, j, |k| chained.before.tube.lag_nms2[k]), 0.03);
     // And the sets' centres matter.
     assert!((0..7).any(|j| across[(j, j)] > 1.15));
 }
@@ -251,18 +263,18 @@ fn widths_are_carried_over_by_the_mass_matrices() {
 fn an_age_adds_what_motions_and_mass_matrices_change() {
     for jump in [0.0, 1e-5] {
         let chained = chained(0.0, 0.0, jump, |_| {});
-        let (needed, apart) = (chained.needed(), chained.apart(jump));
-        about(&needed.radius_nms, |j| apart[j], 0.02);
-        about(&needed.noise_nms, |j| 2.0 * apart[j], 0.02);
+        let ([radius, noise, _], apart) = (chained.needed(), chained.apart(jump));
+        about(&radius, |j| apart[j], 0.02);
+        about(&noise, |j| 2.0 * apart[j], 0.02);
     }
     let chained = chained(1.0, 0.1, 0.0, |_| {});
-    let (needed, across, apart) = (chained.needed(), chained.across(), chained.apart(0.0));
+    let ([_, noise, _], across, apart) = (chained.needed(), chained.across(), chained.apart(0.0));
     let inverse = chained.before.mass(T).try_inverse().unwrap();
     let rate = (chained.mass(1e-5) - chained.mass(-1e-5)) / 2e-5;
     let (next, old) = (rate * &inverse, chained.before.mass_rate(T) * &inverse);
     let radius = |k: usize| chained.before.tube.radius(k);
     let turned = |j: usize| row(&next, j, radius) + row(&across, j, |k| row(&old, k, radius));
-    about(&needed.noise_nms, |j| 2.0 * (AGE_S * turned(j) + apart[j]), 0.05);
+    about(&noise, |j| 2.0 * (AGE_S * turned(j) + apart[j]), 0.05);
 }
 
 #[test]
@@ -271,7 +283,52 @@ fn position_errors_are_carried_over_with_what_an_age_adds() {
     let chained = chained(0.0, 0.0, jump, |_| {});
     let position = jump * (1.0 + 30.0 * AGE_S + 1e4 * AGE_S * AGE_S / 2.0);
     let mass = chained.mass(0.0);
-    about(&chained.needed().lag_nms2, |j| row(&mass, j, |_| position), 0.03);
+    about(&chained.needed()[2], |j| row(&mass, j, |_| position), 0.03);
+}
+
+/// What another K_r makes of position errors, and of what an age adds to those: of jumps and of the turning of both mass matrices.
+#[test]
+fn another_k_r_turns_position_errors_into_momenta() {
+    for k_r in [2.0, 9.0] {
+        let changed = (k_r - 6.0f64).abs();
+        let wide = chained(0.0, 0.1, 0.0, |_| {});
+        let ([radius, noise, lag], across) = (wide.needed_with(k_r), wide.across());
+        let position = |k: usize| wide.before.tube.lag_nms2[k];
+        about(&radius, |j| changed * row(&across, j, position), 0.03);
+        about(&lag, |j| row(&across, j, position), 0.03);
+        let inverse = wide.before.mass(T).try_inverse().unwrap();
+        let rate = (wide.mass(1e-5) - wide.mass(-1e-5)) / 2e-5;
+        let (next, old) = (rate * &inverse, wide.before.mass_rate(T) * &inverse);
+        let turned = |j: usize| row(&next, j, position) + row(&across, j, |k| row(&old, k, position));
+        let apart = wide.apart(0.0);
+        about(&noise, |j| 2.0 * (changed * AGE_S * turned(j) + apart[j]), 0.05);
+        let jump = 1e-5;
+        let parted = chained(0.0, 0.0, jump, |_| {});
+        let ([radius, noise, _], mass) = (parted.needed_with(k_r), parted.mass(0.0));
+        let apart_rad = jump * (1.0 + 30.0 * AGE_S + 1e4 * AGE_S * AGE_S / 2.0);
+        let apart = parted.apart(jump);
+        let adds = |j: usize| apart[j] + changed * row(&mass, j, |_| apart_rad);
+        about(&radius, adds, 0.03);
+        about(&noise, |j| 2.0 * adds(j), 0.03);
+    }
+}
+
+/// Position errors fade at K_r, and history must not fade faster than 1 / a; with lag, than the lemma's rate.
+#[test]
+fn k_r_may_change_where_position_errors_fade_slowly_enough() {
+    let with = |k_r: f64, lag_s: f64| {
+        let chained = chained(0.01, 0.001, 0.0, |case| {
+            case.tube.gains.k_r = k_r;
+            case.tube.timing.drive_lag_s = lag_s;
+        });
+        chained.left().k_r_may_change()
+    };
+    assert_eq!(with(4999.0, 0.0), Ok(()));
+    assert!((with(5001.0, 0.0).unwrap_err() / 5000.0 - 1.0).abs() < 1e-12);
+    // 2 / (a + 2 T + sqrt(a^2 + 4 T^2)) for a = T = 0.2 ms.
+    let most = 2.0 / (AGE_S * (3.0 + 5f64.sqrt()));
+    assert_eq!(with(0.999 * most, AGE_S), Ok(()));
+    assert!((with(1.001 * most, AGE_S).unwrap_err() / most - 1.0).abs() < 1e-12);
 }
 
 #[test]
@@ -287,7 +344,11 @@ fn first_readings_are_off_by_what_sensors_and_the_motion_before_make() {
     let latency = AGE_S - 1e-4;
     let slope = |i: usize| 0.5 * latency * (state.ddq[i].abs() + 6.0 * state.dq[i].abs());
     let formula = |j: usize| row(&mass, j, |i| 4e-3 + 6.0 * 3e-4 + slope(i)) + 2.0 * apart[j];
-    about(&chained.needed().noise_nms, formula, 0.03);
+    about(&chained.needed()[1], formula, 0.03);
+    // With another K_r the next law reads with that. Positions that the motions are apart by are thousandths of it.
+    let slope = |i: usize| 0.5 * latency * (state.ddq[i].abs() + 20.0 * state.dq[i].abs());
+    let formula = |j: usize| row(&mass, j, |i| 4e-3 + 20.0 * 3e-4 + slope(i)) + 2.0 * apart[j];
+    about(&chained.needed_with(20.0)[1], formula, 0.03);
 }
 
 /// The plan before may have narrowed: what counts is how wide it was when the oldest readings were taken.
@@ -306,9 +367,9 @@ fn a_plan_that_narrows_leaves_what_it_was_an_age_before() {
         });
     };
     let chained = chained(1.0, 0.1, 0.0, narrows);
-    let (needed, across) = (chained.needed(), chained.across());
-    about(&needed.radius_nms, |j| row(&across, j, |_| 3.0), 0.03);
-    about(&needed.lag_nms2, |j| row(&across, j, |_| 0.5), 0.03);
+    let ([radius, _, lag], across) = (chained.needed(), chained.across());
+    about(&radius, |j| row(&across, j, |_| 3.0), 0.03);
+    about(&lag, |j| row(&across, j, |_| 0.5), 0.03);
 }
 
 /// Commands of the plan before differ from what the next one feeds forward by what the sets' centres make and by the robust torque; what is left of them by a lag turns
@@ -324,10 +385,10 @@ fn commands_that_drives_remember_turn_momenta_by_the_lag_times_the_torque() {
             case.tube.robust_nm = (0..7).map(|j| 2.0 + f64::from(j)).collect();
         }
     };
-    assert!(chained(0.01, 0.001, 0.0, with(0.0)).needed().carried.is_none());
+    assert!(chained(0.01, 0.001, 0.0, with(0.0)).left().carried.is_none());
     let chained = chained(0.01, 0.001, 0.0, with(LAG_S));
-    let needed = chained.needed();
-    let carried = needed.carried.as_ref().unwrap();
+    let left = chained.left();
+    let carried = left.carried.as_ref().unwrap();
     let (before, state) = (&chained.before, chained.before.curve.state(T));
     let torque = |set: &PreparedSet| before.needed(set.center(), &state.q, &state.dq, &state.ddq);
     let apart = torque(&before.set) - torque(&chained.set);
@@ -354,7 +415,7 @@ fn commands_that_drives_remember_turn_momenta_by_the_lag_times_the_torque() {
         assert!(*found >= exact(j) * (1.0 - 1e-6), "joint {j}: {found} below {}", exact(j));
         assert!(*found <= 1.5 * exact(j) + 0.2 * LAG_S * most.iter().sum::<f64>(), "joint {j}: {found}");
     }
-    assert!((carried.most_lag_nms2[3] / needed.lag_nms2[3] - 4.0).abs() < 1e-9);
+    assert!((carried.most_lag_nms2[3] / chained.needed()[2][3] - 4.0).abs() < 1e-9);
 }
 
 /// Bounds of 1 - F that hold for each body of a set: against dense inverses.
