@@ -16,11 +16,6 @@ use super::momentum_fit::{MomentumRefusal, fit, foresee, standing_tube};
 const KAPPA_SHARES: [f64; 6] = [0.95, 0.65, 0.45, 0.3, 0.2, 0.13];
 /// K_r that are tried, as shares of that kappa.
 const K_R_SHARES: [f64; 5] = [0.025, 0.035, 0.05, 0.07, 0.1];
-/// Among gains whose largest share of what is left of a torque limit is within this factor of the least one those are taken that carry links least in the end.
-const AS_GENTLE: f64 = 1.1;
-/// And those with less than this share: what a motion leaves beside that is enough to steer and to excite. Gains that ask for the least torque make wide tubes, and
-/// the plans that follow have to begin with those.
-const COMFORTABLE: f64 = 0.5;
 /// Gains must settle with so many times what is foreseen, where any do. A tube settles if what it answers errors with exceeds what they ask for. Where it barely does
 /// it is several times as wide as it need be, and then a plan for another set, which begins with that width turned by another M_0, settles nowhere.
 /// With 1 the measured Gen3 came to rest after six plans (seed 0) in a tube with which not even resting was provable; with 1.05 and with 1.1 it came to its goal
@@ -119,14 +114,14 @@ fn score(
     Ok((torque, growth))
 }
 
-/// Gains that settled, the best first: the gentle ones by growth, then the others by torque.
+/// Gains that settled, the best first: by how far links are carried in the end over the share of a torque limit that is left to steer and to excite with. Gains that
+/// ask for the least torque make wide tubes, with which the plans that follow have to begin; those that make the narrowest tubes leave no room for a motion.
+/// Where nothing is left those come first that lack least.
 fn best_first(tried: &[MomentumGains], scores: &[Result<(f64, f64), MomentumRefusal>]) -> Vec<MomentumGains> {
     let settled = tried.iter().zip(scores).filter_map(|(gains, score)| Some((*gains, *score.as_ref().ok()?)));
     let mut settled: Vec<(MomentumGains, (f64, f64))> = settled.collect();
-    let gentlest = settled.iter().map(|(_, (torque, _))| *torque).fold(f64::INFINITY, f64::min);
-    let gentle = COMFORTABLE.max(AS_GENTLE * gentlest);
     let rank = |(torque, growth): (f64, f64)| {
-        if torque <= gentle { (0, growth) } else { (1, torque) }
+        if torque < 1.0 { (0, growth / (1.0 - torque)) } else { (1, torque) }
     };
     settled.sort_by(|a, b| {
         let (a, b) = (rank(a.1), rank(b.1));
