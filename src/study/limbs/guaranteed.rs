@@ -40,6 +40,8 @@
 //! As in [`crate::identify`]: for each friction parameter a linear program proposes multipliers, and weak duality makes them a bound, whatever they are
 //! ([`crate::identify::certificate`]). Momentum windows of several lengths are offered; any choice is sound.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -220,7 +222,8 @@ impl GuaranteedStudy<'_> {
                 return Err(LimbError::Guarantee(IdentifyError::WrongLength { what, found, expected }));
             }
         }
-        let single = [("bound of position errors", a.position_error), ("bound of velocity errors", a.velocity_error)];
+        let single =
+            [("bound of position errors", a.position_error), ("bound of velocity errors", a.velocity_error)];
         let all = lists.iter().flat_map(|(what, list)| list.iter().map(|x| (*what, *x))).chain(single);
         let is_bound = |x: f64| x.is_finite() && x >= 0.0;
         if let Some((what, value)) = all.into_iter().find(|(_, x)| !is_bound(*x)) {
@@ -242,11 +245,22 @@ impl GuaranteedStudy<'_> {
 
     fn limb(&self, held: &Model, limb: &Limb, motors: &[usize]) -> Result<GuaranteedLimb, LimbError> {
         let name = limb.joints.first().map_or("", |&j| held.joints[j].name.as_str()).to_owned();
+        let domain = ClosureDomain::around_neutral(&limb.model)
+            .map_err(|source| LimbError::Domain { limb: name.clone(), source })?;
+        self.limb_within(held, (limb, name), motors, &domain)
+    }
+
+    /// The limb, where its loops are known to close.
+    fn limb_within(
+        &self,
+        held: &Model,
+        (limb, name): (&Limb, String),
+        motors: &[usize],
+        domain: &ClosureDomain,
+    ) -> Result<GuaranteedLimb, LimbError> {
         // As many passive freedoms as rows, or there are no reduced coordinates.
         let reduced = ReducedDynamics::of_loops(&limb.model)
             .map_err(|source| LimbError::Reduced { limb: name.clone(), source })?;
-        let domain = ClosureDomain::around_neutral(&limb.model)
-            .map_err(|source| LimbError::Domain { limb: name.clone(), source })?;
         let frame = Frame::new(limb.model.clone(), reduced.independent().to_vec());
         let set = own_set(held, limb, self.prior);
         // Place of each of the limb's motors among those of the robot.
@@ -264,10 +278,10 @@ impl GuaranteedStudy<'_> {
             .zip(each(&self.assumptions.unmodelled))
             .map(|(error, more)| crate::reach::upward::add_up(*error, more))
             .collect();
-        let maker = Maker::new(&frame, &domain, (self.assumptions, acceleration), &set);
+        let maker = Maker::new(&frame, domain, (self.assumptions, acceleration), &set);
         let mut rows = vec![];
         for log in self.logs {
-            self.look_at_passive(log, limb, &domain)?;
+            self.look_at_passive(log, limb, domain)?;
             for stretch in self.stretches(log, &maker, (limb, &places))? {
                 let period = log.log.period_s;
                 let [shortest, longest] = self.assumptions.window_s.map(|s| (s / period).round() as usize);
@@ -359,20 +373,38 @@ fn stretch(maker: &Maker<'_>, samples: Vec<Sample>, panels: usize) -> Result<Str
         .into_par_iter()
         .map_init(
             || Motion::new(model),
-            |motion, block| {
-                let (own, ends) = (&samples[block.clone()], &points[block.clone()]);
-                maker.panels(motion, own, ends).map_err(|fault| (block.start, fault))
-            },
+            |motion, block| block_panels(maker, motion, (&samples, &points), block),
         )
         .collect();
     let panels = made?.into_iter().flatten().collect();
     Ok(Stretch { samples, points, panels })
 }
 
+/// The panels of a block; where it is too large for a proof, those of its halves.
+fn block_panels(
+    maker: &Maker<'_>,
+    motion: &mut pieces::BlockMotion,
+    (samples, points): (&[Sample], &[Point]),
+    block: Range<usize>,
+) -> Result<Vec<Panel>, (usize, Fault)> {
+    let (own, ends) = (&samples[block.clone()], &points[block.clone()]);
+    match maker.panels(motion, own, ends) {
+        Ok(panels) => Ok(panels),
+        Err(fault) if block.len() <= 2 => Err((block.start, fault)),
+        Err(_) => {
+            let middle = block.start + block.len() / 2;
+            let mut panels = block_panels(maker, motion, (samples, points), block.start..middle + 1)?;
+            panels.extend(block_panels(maker, motion, (samples, points), middle..block.end)?);
+            Ok(panels)
+        }
+    }
+}
+
 /// The limb's part of the robot's box.
 fn own_set(held: &Model, limb: &Limb, whole: &ParameterSet) -> ParameterSet {
     let links = limb.joints.iter().flat_map(|&j| held.body_range(j));
-    let friction = limb.joints.iter().flat_map(|&j| held.friction_index(j)..held.friction_index(j) + FRICTION);
+    let friction =
+        limb.joints.iter().flat_map(|&j| held.friction_index(j)..held.friction_index(j) + FRICTION);
     let own: Vec<usize> = links.chain(friction).collect();
     debug_assert_eq!(own.len(), (INERTIAL + FRICTION) * limb.joints.len());
     let mut set = whole.part(0..own.len());
@@ -389,7 +421,11 @@ fn held_or_mean(clock: Clock, [a, b]: [f64; 2]) -> Interval {
 }
 
 /// Certified intervals of the motors' parameters.
-fn solve((name, frame): (String, &Frame), rows: &[Rows], set: ParameterSet) -> Result<GuaranteedLimb, LimbError> {
+fn solve(
+    (name, frame): (String, &Frame),
+    rows: &[Rows],
+    set: ParameterSet,
+) -> Result<GuaranteedLimb, LimbError> {
     let mut all = Rows::none(set.len());
     all.append_all(rows);
     let count = all.len();

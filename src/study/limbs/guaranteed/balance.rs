@@ -11,8 +11,8 @@
 //! So u = d/dt (G'P) - (dG/dt)' P - G' Y_f theta + G' friction: [`Balance::momentum`] holds G'P and what else is known as a derivative (a motor's viscous
 //! friction is that of its position), [`Balance::rate`] the rest but for Coulomb friction, whose columns stay zero.
 
-use crate::dynamics::{Motion, momentum_rate_regressor, momentum_regressor};
 use crate::dynamics::constraint::reduced::domain::enclosed::Following;
+use crate::dynamics::{Motion, momentum_rate_regressor, momentum_regressor};
 use crate::inertia::{ARMATURE, INERTIAL, OFFSET, VISCOUS};
 use crate::robot::Model;
 use crate::scalar::Scalar;

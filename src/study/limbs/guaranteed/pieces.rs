@@ -18,6 +18,9 @@ const ERRORS: usize = 12;
 /// The same, and accelerations.
 const MOTION: usize = 18;
 
+/// Storage for what happens between samples.
+pub(super) type BlockMotion = Motion<Dual<Affine<MOTION>, 1>>;
+
 /// Coefficients that stand for enclosures, and what that may change in y z for all z of the set.
 #[derive(Debug, Clone)]
 pub(super) struct Weighed {
@@ -136,21 +139,21 @@ impl<'a> Maker<'a> {
     }
 
     /// Range of motor `k`'s speed and position from sample `a` to the next, by the accelerations' bound.
-    fn between(&self, k: usize, [a, b]: [&Sample; 2]) -> (Interval, Interval) {
+    pub(super) fn between(&self, k: usize, [a, b]: [&Sample; 2]) -> (Interval, Interval) {
         let half = (Interval::constant(b.t) - Interval::constant(a.t)).scale(0.5);
         let hull = |x: f64, y: f64, error: f64| Interval::around(x, error).hull(Interval::around(y, error));
         let within = |by: Interval| Interval::new(-by.upper(), by.upper());
         let v = hull(a.dq[k], b.dq[k], self.bounds.velocity_error)
             + within(half * Interval::constant(self.acceleration[k]));
-        let q = hull(a.q[k], b.q[k], self.bounds.position_error)
-            + within(half * Interval::constant(v.sup_abs()));
+        let q =
+            hull(a.q[k], b.q[k], self.bounds.position_error) + within(half * Interval::constant(v.sup_abs()));
         (q, v)
     }
 
     /// The panels of a block of consecutive samples, with one enclosure of the rate's derivative for all of them.
     pub(super) fn panels(
         &self,
-        motion: &mut Motion<Dual<Affine<MOTION>, 1>>,
+        motion: &mut BlockMotion,
         samples: &[Sample],
         points: &[Point],
     ) -> Result<Vec<Panel>, Fault> {
@@ -209,7 +212,7 @@ impl<'a> Maker<'a> {
     }
 
     /// Coulomb friction as a share of F_c, for speeds in `v`.
-    fn direction(&self, v: Interval) -> Interval {
+    pub(super) fn direction(&self, v: Interval) -> Interval {
         let slow = self.frame.model.friction_speed_rad_s;
         if v.lower() >= slow {
             Interval::constant(1.0)
@@ -234,5 +237,7 @@ struct Block {
 /// Blocks of a segment's panels, by their samples.
 pub(super) fn blocks(samples: Range<usize>, panels: usize) -> Vec<Range<usize>> {
     let ends = samples.clone().step_by(panels.max(1));
-    ends.map(|from| from..(from + panels.max(1) + 1).min(samples.end)).filter(|block| block.len() > 1).collect()
+    ends.map(|from| from..(from + panels.max(1) + 1).min(samples.end))
+        .filter(|block| block.len() > 1)
+        .collect()
 }

@@ -91,7 +91,8 @@ impl Stretch {
 
     /// Encoders at the ends and between, quadrature, torque.
     fn charges(&self, k: usize, window: &Range<usize>, torque_error: f64) -> f64 {
-        let ends = add_up(self.points[window.start].momentum.charge[k], self.points[window.end].momentum.charge[k]);
+        let ends =
+            add_up(self.points[window.start].momentum.charge[k], self.points[window.end].momentum.charge[k]);
         let between = (window.start..=window.end)
             .map(|i| mul_up(self.weight(i, window).upper(), self.points[i].rate.charge[k]));
         let panels = self.panels[window.clone()].iter();

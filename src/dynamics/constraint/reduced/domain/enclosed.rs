@@ -5,8 +5,9 @@
 //!
 //! # Proven
 //! - *Positions.* [`ClosureDomain::enclose`] runs Krawczyk's test ([`ProvenCell`]) on the box of motors' positions itself. Where it passes, there is
-//!   for each position of the box one closure within a tube, it is continuous, and it is u_0 + S (a - a_0) up to `tight`. In one point of the box that
-//!   closure is the domain's own: it lies in the tube of the domain's cell there, in which there is no other. So it is the domain's closure, continued.
+//!   for each position of the box one closure within a tube, it is continuous, and it is u_0 + S (a - a_0) up to `tight`. In the box's middle that
+//!   closure is the domain's own: a closure there, enclosed by a test of its own, lies in the tubes of the box and of the domain's cell, in each of which
+//!   there is but one. So it is the domain's closure, continued.
 //! - *Ratios.* J_u G_u = -J_a is a linear system for each position. With any matrices Y and X_0, and E = 1 - Y J_u,
 //!
 //! ```text
@@ -96,9 +97,8 @@ impl<T: Solved> Solved for Dual<T, 1> {
 fn enclosed<T: Enclosing>(matrix: &[T], right: &[T], inverse: &DMatrix<f64>) -> Option<Vec<T>> {
     let n = inverse.nrows();
     let columns = right.len() / n.max(1);
-    let times = |r: usize, x: &dyn Fn(usize) -> T| {
-        (0..n).fold(T::zero(), |sum, i| sum + x(i).scale(inverse[(r, i)]))
-    };
+    let times =
+        |r: usize, x: &dyn Fn(usize) -> T| (0..n).fold(T::zero(), |sum, i| sum + x(i).scale(inverse[(r, i)]));
     let off = |r: usize| {
         let entry = |c: usize| {
             let unit = T::constant(if r == c { 1.0 } else { 0.0 });
@@ -207,8 +207,7 @@ impl ClosureDomain {
             x.iter().zip(rate).map(|(x, rate)| Dual::new(*x, [*rate])).collect()
         };
         // Speeds of passive joints are replaced with what G makes of the motors', which has their accelerations.
-        let mut all =
-            Following { q: moving(&still.q, &still.v), v: moving(&still.v, &a), ties: vec![] };
+        let mut all = Following { q: moving(&still.q, &still.v), v: moving(&still.v, &a), ties: vec![] };
         for (domain, (_, inverse)) in self.blocks.iter().zip(&at.cells) {
             tie(&domain.block, inverse, &mut all)?;
         }
@@ -224,7 +223,12 @@ impl BlockDomain {
         let at: Vec<Interval> = middle.iter().map(|x| Interval::constant(*x)).collect();
         let guess: Vec<f64> = own.predicted(&at).iter().map(|x| x.midpoint()).collect();
         let loops = self.block.equations();
-        let proven = loops.prove(&motors, &guess).filter(|cell| own.continues(cell, &middle));
+        // The closure in the middle is in the tubes of both, in each of which there is one.
+        let point = loops.prove(&at, &guess).filter(|point| own.continues(point, &middle));
+        let whole = |point: ProvenCell| {
+            loops.prove(&motors, &point.passive).filter(|cell| cell.continues(&point, &middle))
+        };
+        let proven = point.and_then(whole);
         let inverse = proven.and_then(|cell| {
             let (_, j_u) = loops.jacobian(&cell.center, &cell.passive, true);
             Some((cell, j_u.try_inverse()?))
@@ -256,9 +260,8 @@ fn tie<T: Solved>(block: &ClosureBlock, inverse: &DMatrix<f64>, all: &mut Follow
     let v_a = of(&block.motors, &all.v);
     let speed = |r: usize| (0..m).fold(T::zero(), |sum, c| sum + g[m * r + c] * v_a[c]);
     let v_u: Vec<T> = (0..n).map(speed).collect();
-    let moving = |x: &[T], v: &[T]| -> Vec<Dual<T, 1>> {
-        x.iter().zip(v).map(|(x, v)| Dual::new(*x, [*v])).collect()
-    };
+    let moving =
+        |x: &[T], v: &[T]| -> Vec<Dual<T, 1>> { x.iter().zip(v).map(|(x, v)| Dual::new(*x, [*v])).collect() };
     let (motors, passive) = (moving(&motors, &v_a), moving(&passive, &v_u));
     let d_u = jacobian(&loops, &motors, &passive, true);
     let d_a = jacobian(&loops, &motors, &passive, false);
