@@ -59,8 +59,9 @@ With --guaranteed each motor's Coulomb and viscous friction, armature and offset
 that hold the truth, if the robot's files and the bounds that you state do: of sensor errors, of
 accelerations, of what the model does not have, and how far links, armatures and passive friction
 may be from the files. Nothing is filtered, and no acceleration is measured. Bounds that the
-data contradict are an error that names motor and time. Steep demands: a torque error of 0.2 N m
-leaves about that of Coulomb friction. The folder holds summary.json and friction_intervals.csv.
+data contradict are an error that names motor and time. Torque errors up to 0.2 N m
+leave Coulomb friction open by 0.2 to 0.4 N m on either side. The folder holds summary.json and
+friction_intervals.csv.
 
 With --unknown friction everything else counts as the robot's files say: whatever is in the hand
 has to be in the model, or the data will contradict it.

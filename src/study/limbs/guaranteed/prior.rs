@@ -43,9 +43,9 @@ impl FrictionPrior {
         let nominal = held.nominal_parameters();
         let (mut lower, mut upper) = (nominal.clone(), nominal.clone());
         let links = INERTIAL * held.bodies();
-        for j in 0..links {
-            let by = self.link_share * nominal[j].abs();
-            (lower[j], upper[j]) = (nominal[j] - by, nominal[j] + by);
+        for (lower, upper) in lower.iter_mut().zip(&mut upper).take(links) {
+            let by = self.link_share * lower.abs();
+            (*lower, *upper) = (*lower - by, *upper + by);
         }
         for i in held.first_actuated()..held.bodies() {
             let at = held.friction_index(i);

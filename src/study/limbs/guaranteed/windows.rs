@@ -51,8 +51,8 @@ impl Stretch {
                 y[k * p + parameter] = y[k * p + parameter] + *coefficient;
             }
         }
-        for k in 0..m {
-            let mut radius = self.charges(k, window, torque_error[k]);
+        for (k, &error) in torque_error.iter().enumerate() {
+            let mut radius = self.charges(k, window, error);
             for (j, y) in y[k * p..(k + 1) * p].iter().enumerate() {
                 rows.y[(k, j)] = y.midpoint();
                 let size = set.lower()[j].abs().max(set.upper()[j].abs());

@@ -84,12 +84,14 @@ fn record(
         let [mut q, v, _] = waves.at(t);
         let mut tau = leg.mean(theta, &|t| waves.at(t), [t, (i + 1) as f64 * PERIOD_S]);
         let mut dq = v.clone();
-        for k in 0..m {
-            q[k] += bounds.position_error * err(k, v[k]);
-            dq[k] += bounds.velocity_error * err(m + k, v[k]);
-            tau[k] +=
-                bounds.torque_error[0] * err(2 * m + k, v[k]) + bounds.unmodelled[0] * err(3 * m + k, v[k]);
-        }
+        let errors: Vec<f64> = (0..4 * m).map(|sensor| err(sensor, v[sensor % m])).collect();
+        let add = |x: &mut [f64], bound: f64, sensor: usize| {
+            x.iter_mut().zip(&errors[sensor * m..]).for_each(|(x, error)| *x += bound * error);
+        };
+        add(&mut q, bounds.position_error, 0);
+        add(&mut dq, bounds.velocity_error, 1);
+        add(&mut tau, bounds.torque_error[0], 2);
+        add(&mut tau, bounds.unmodelled[0], 3);
         Sample { t, q, dq, tau }
     };
     (0..=count).map(record).collect()
