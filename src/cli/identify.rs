@@ -260,8 +260,17 @@ impl From<How> for Estimator {
 pub(super) const SMOOTHING_S: f64 = 0.05;
 const FEWEST: usize = 2;
 
-/// Exponents of friction are for limbs.
-fn refuse_exponents(args: &IdentifyArgs) -> Result<(), Failure> {
+/// Closed chains and whole limbs, from the motors' side.
+fn of_limbs(args: &IdentifyArgs, robot: &robot::Model) -> Result<u8, Failure> {
+    if args.guaranteed.guaranteed { guaranteed::run(args, robot) } else { limbs::run(args, robot) }
+}
+
+/// Exponents of friction are for limbs, and so is what has to be asked for there.
+fn refuse_for_arms(args: &IdentifyArgs) -> Result<(), Failure> {
+    if args.guaranteed.guaranteed {
+        let message = "--guaranteed: only for closed chains and whole limbs; the friction of a single open arm is proven without it";
+        return Err(Failure::Input(message.to_owned()));
+    }
     if !args.friction_exponent {
         return Ok(());
     }
@@ -275,17 +284,9 @@ fn refuse_exponents(args: &IdentifyArgs) -> Result<(), Failure> {
 /// Bad input if a file or a setting cannot be used.
 pub fn run(args: &IdentifyArgs) -> Result<u8, Failure> {
     if let Some(robot) = limbs::robot(args)? {
-        return if args.guaranteed.guaranteed {
-            guaranteed::run(args, &robot)
-        } else {
-            limbs::run(args, &robot)
-        };
+        return of_limbs(args, &robot);
     }
-    if args.guaranteed.guaranteed {
-        let message = "--guaranteed: only for closed chains and whole limbs; the friction of a single open arm is proven without it";
-        return Err(Failure::Input(message.to_owned()));
-    }
-    refuse_exponents(args)?;
+    refuse_for_arms(args)?;
     let input = |error: &dyn std::error::Error| Failure::input(error);
     let mut robot = robot::load(&args.robot).map_err(|e| input(&e))?;
     robot = args.with_encoders(robot)?;

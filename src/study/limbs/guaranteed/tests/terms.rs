@@ -3,6 +3,8 @@
 use rand::SeedableRng;
 
 use super::*;
+use crate::dynamics::constraint::reduced::domain::enclosed::Following;
+use crate::enclose::Affine;
 use crate::inertia::ParameterSet;
 
 /// Share of the radius that the errors must reach: a bound 3 % smaller would be exceeded.
@@ -340,9 +342,31 @@ fn speeds_between_samples_are_as_far_as_accelerations_allow() {
     assert!(q.upper() >= a * h * h / 16.0 && q.upper() < 0.3 * a * h * h);
 }
 
+/// All joints where the motors are within `error` of `q`, their speeds within twice that of `v`.
+fn over_box(leg: &Model, domain: &ClosureDomain, [q, v]: [&[f64]; 2], error: f64) -> Following<Affine<12>> {
+    let motors = motors_and_base(leg);
+    let spread = |own: &dyn Fn(usize) -> Affine<12>| {
+        let mut all = vec![Affine::<12>::zero(); leg.bodies()];
+        motors.iter().enumerate().for_each(|(k, &j)| all[j] = own(k));
+        all
+    };
+    let boxes: Vec<Interval> = (0..leg.bodies())
+        .map(|j| {
+            motors.iter().position(|&m| m == j).map_or(Interval::zero(), |k| Interval::around(q[k], error))
+        })
+        .collect();
+    let at = domain.enclose(leg, &boxes).unwrap();
+    domain
+        .follow(
+            &at,
+            spread(&|k| Affine::constant(q[k]) + Affine::symbol(k, error)),
+            spread(&|k| Affine::constant(v[k]) + Affine::symbol(6 + k, 2.0 * error)),
+        )
+        .unwrap()
+}
+
 #[test]
 fn closures_and_ratios_of_a_box_hold_those_of_its_points() {
-    use crate::enclose::Affine;
     let (leg, domain, _) = case();
     let mut numbers = Numbers::new(&leg, &domain);
     let mut rng = ChaCha8Rng::seed_from_u64(8);
@@ -350,27 +374,7 @@ fn closures_and_ratios_of_a_box_hold_those_of_its_points() {
     let mut nearest = f64::INFINITY;
     for seed in 0..10 {
         let [q, v, _] = Waves::draw(&leg, &domain, &mut ChaCha8Rng::seed_from_u64(seed)).at(0.4);
-        let spread = |own: &dyn Fn(usize) -> Affine<12>| {
-            let mut all = vec![Affine::<12>::zero(); leg.bodies()];
-            motors.iter().enumerate().for_each(|(k, &j)| all[j] = own(k));
-            all
-        };
-        let boxes: Vec<Interval> = (0..leg.bodies())
-            .map(|j| {
-                motors
-                    .iter()
-                    .position(|&m| m == j)
-                    .map_or(Interval::zero(), |k| Interval::around(q[k], error))
-            })
-            .collect();
-        let at = domain.enclose(&leg, &boxes).unwrap();
-        let found = domain
-            .follow(
-                &at,
-                spread(&|k| Affine::constant(q[k]) + Affine::symbol(k, error)),
-                spread(&|k| Affine::constant(v[k]) + Affine::symbol(6 + k, 2.0 * error)),
-            )
-            .unwrap();
+        let found = over_box(&leg, &domain, [&q, &v], error);
         for trial in 0..20 {
             let mut e = || {
                 if trial % 2 == 0 {
