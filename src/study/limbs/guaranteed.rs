@@ -1,7 +1,7 @@
 //! Guaranteed intervals of friction of limbs with closed chains, from the motors' side.
 //!
 //! # The balance
-//! In the motors' coordinates constraint forces are gone, and no acceleration is needed ([`balance`] derives it). With G the ratios of all joints'
+//! In the motors' coordinates constraint forces are gone, and no acceleration is needed (the file `guaranteed/balance.rs` derives it). With G the ratios of all joints'
 //! speeds to the motors', P = M v the tree's momentum and Y_f theta = dT/dq - g, over a window
 //!
 //! ```text
