@@ -144,6 +144,14 @@ fn bad_input_is_named_and_nothing_is_written() {
             "--friction-exponent",
         ),
         ("identify --robot kinova_gen3 --log few.csv --friction-exponent --out out", "--friction-exponent"),
+        ("identify --robot kinova_gen3 --log few.csv --guaranteed --out out", "--guaranteed"),
+        ("identify --robot digit --log few.csv --guaranteed --out out", "--position-error"),
+        ("identify --robot digit --log few.csv --guaranteed --unknown links --out out", "--unknown friction"),
+        ("identify --robot digit --log few.csv --unmodelled 1 --out out", "--guaranteed"),
+        (
+            "identify --robot digit --log few.csv --guaranteed --position-error 1e-4 --velocity-error 1e-3 --torque-abs 1 --out out",
+            "--acceleration",
+        ),
     ] {
         let output = surelift(folder, arguments);
         let text = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::guaranteed::GuaranteedArgs;
 use super::log::warn;
 use super::logs::{LogArgs, ReadLogs, ToRead, tell_hints};
 use super::verify_set::log_files::describe;
-use super::{Failure, limbs, robot_lines, say};
+use super::{Failure, guaranteed, limbs, robot_lines, say};
 use crate::identify::Unknown;
 use crate::recording::{LogRequest, MeasurementLog};
 use crate::regression::filter::Smoothing;
@@ -31,6 +32,9 @@ Examples:
       surelift identify --robot my_arm.toml --log a.csv --log b.csv --validate c.csv --out found
   Friction of a robot with closed chains and its torso held, from the motors alone:
       surelift identify --robot digit --log a.csv --log b.csv --validate c.csv --out found
+  The same as proven intervals of each motor's friction, from bounds that you state:
+      surelift identify --robot digit --log a.csv --guaranteed --position-error 1e-4 \\
+          --velocity-error 2e-3 --torque-abs 0.2 --acceleration 60 --out intervals
   A whole arm, links and joints, without a prior and without a set; found/learnt.toml is that arm:
       surelift identify --robot my_arm.toml --log a.csv --validate c.csv --unknown links --out found
   The same of closed chains:
@@ -50,6 +54,14 @@ those on positions and on --acceleration, which has to be stated.
 A robot with closed chains or a floating base (which is held) is learnt limb by limb, by a convex
 fit; so is any robot with --unknown links or everything. Its log has all joints as `surelift robot`
 lists them (no base), or those with a motor alone.
+
+With --guaranteed each motor's Coulomb and viscous friction, armature and offset become intervals
+that hold the truth, if the robot's files and the bounds that you state do: of sensor errors, of
+accelerations, of what the model does not have, and how far links, armatures and passive friction
+may be from the files. Nothing is filtered, and no acceleration is measured. Bounds that the
+data contradict are an error that names motor and time. Torque errors up to 0.2 N m
+leave Coulomb friction open by 0.2 to 0.4 N m on either side. The folder holds summary.json and
+friction_intervals.csv.
 
 With --unknown friction everything else counts as the robot's files say: whatever is in the hand
 has to be in the model, or the data will contradict it.
@@ -140,6 +152,9 @@ pub struct IdentifyArgs {
     /// Samples on each side of the Savitzky-Golay filter [default: 50 ms of them]
     #[arg(long, value_name = "N")]
     pub half: Option<usize>,
+    #[allow(missing_docs, reason = "clap would show it in place of the arguments' own documentation")]
+    #[command(flatten)]
+    pub guaranteed: GuaranteedArgs,
     #[allow(missing_docs, reason = "clap would show it in place of the arguments' own documentation")]
     #[command(flatten)]
     pub reading: LogArgs,
@@ -245,8 +260,17 @@ impl From<How> for Estimator {
 pub(super) const SMOOTHING_S: f64 = 0.05;
 const FEWEST: usize = 2;
 
-/// Exponents of friction are for limbs.
-fn refuse_exponents(args: &IdentifyArgs) -> Result<(), Failure> {
+/// Closed chains and whole limbs, from the motors' side.
+fn of_limbs(args: &IdentifyArgs, robot: &robot::Model) -> Result<u8, Failure> {
+    if args.guaranteed.guaranteed { guaranteed::run(args, robot) } else { limbs::run(args, robot) }
+}
+
+/// Exponents of friction are for limbs, and so is what has to be asked for there.
+fn refuse_for_arms(args: &IdentifyArgs) -> Result<(), Failure> {
+    if args.guaranteed.guaranteed {
+        let message = "--guaranteed: only for closed chains and whole limbs; the friction of a single open arm is proven without it";
+        return Err(Failure::Input(message.to_owned()));
+    }
     if !args.friction_exponent {
         return Ok(());
     }
@@ -260,9 +284,9 @@ fn refuse_exponents(args: &IdentifyArgs) -> Result<(), Failure> {
 /// Bad input if a file or a setting cannot be used.
 pub fn run(args: &IdentifyArgs) -> Result<u8, Failure> {
     if let Some(robot) = limbs::robot(args)? {
-        return limbs::run(args, &robot);
+        return of_limbs(args, &robot);
     }
-    refuse_exponents(args)?;
+    refuse_for_arms(args)?;
     let input = |error: &dyn std::error::Error| Failure::input(error);
     let mut robot = robot::load(&args.robot).map_err(|e| input(&e))?;
     robot = args.with_encoders(robot)?;

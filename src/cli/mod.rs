@@ -9,6 +9,7 @@ pub mod campaign;
 pub mod closures;
 pub mod estimate;
 pub mod excite;
+mod guaranteed;
 pub mod identify;
 pub mod init;
 mod interrupt;

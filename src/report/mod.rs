@@ -13,6 +13,7 @@ pub mod excitation;
 pub mod export;
 pub mod figure;
 mod followed;
+pub mod guaranteed;
 pub mod html;
 pub mod limbs;
 pub mod log;

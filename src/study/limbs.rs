@@ -13,6 +13,7 @@ use thiserror::Error;
 
 use crate::dynamics::constraint::ConstraintError;
 use crate::dynamics::constraint::reduced::{DomainError, ReducedError, motors_and_base};
+use crate::identify::IdentifyError;
 use crate::inertia::{FRICTION, INERTIAL, JointParameters};
 use crate::recording::{LogError, LogRequest, MeasurementLog};
 use crate::regression::RegressionError;
@@ -26,6 +27,7 @@ mod evidence;
 pub mod excite;
 mod exponents;
 mod fit;
+pub mod guaranteed;
 mod rows;
 #[cfg(test)]
 mod tests;
@@ -89,6 +91,37 @@ pub enum LimbError {
         /// What is wrong.
         source: ReducedError,
     },
+    /// A sample around which the passive joints' motion is not known well enough for a guaranteed bound.
+    #[error(
+        "{path}: sample {sample} at t = {t:.4} s: how the passive joints follow the motors cannot be enclosed; expected smaller error bounds, a \
+         shorter period, or a posture farther from a singular one"
+    )]
+    Loose {
+        /// The log.
+        path: String,
+        /// Number of the sample, from 1.
+        sample: usize,
+        /// Its time, s.
+        t: f64,
+    },
+    /// Data that contradict what is assumed.
+    #[error(
+        "limb `{limb}`: an assumption is broken: the window that ends at t = {t:.4} s cannot be explained at joint `{joint}` by any parameters of the \
+         prior; the errors of the rows in use would have to be at least {by:.3} times as large"
+    )]
+    Contradiction {
+        /// The limb.
+        limb: String,
+        /// The motor.
+        joint: String,
+        /// End of the window, s.
+        t: f64,
+        /// Proven lower bound of the factor, > 1.
+        by: f64,
+    },
+    /// A number that makes no sense, or what else stands against a guaranteed bound.
+    #[error(transparent)]
+    Guarantee(#[from] IdentifyError),
     /// A robot without motors.
     #[error("robot `{robot}` has no motors: nothing is measured")]
     NoMotors {

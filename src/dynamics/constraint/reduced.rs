@@ -27,7 +27,7 @@ use crate::dynamics::Motion;
 use crate::robot::configuration::integrate;
 use crate::robot::{JointKind, Model};
 
-mod domain;
+pub(crate) mod domain;
 mod projector;
 mod torques;
 

@@ -22,6 +22,7 @@ use crate::scalar::Scalar;
 
 mod cell;
 mod chain;
+pub(crate) mod enclosed;
 mod grow;
 #[cfg(test)]
 mod tests;
@@ -80,6 +81,21 @@ pub enum DomainError {
         lower: f64,
         /// Its upper end.
         upper: f64,
+    },
+    /// A box of motors' positions, as errors and motion between samples make it, on which no proof succeeds.
+    #[error(
+        "joint `{joint}` may be anywhere from {lower:.5} to {upper:.5}, where loop `{name}` cannot be proven to close in one way; expected smaller \
+         error bounds, a shorter period, or a posture farther from a singular one"
+    )]
+    Box {
+        /// The motor with the widest range.
+        joint: String,
+        /// Its lower end, rad or m.
+        lower: f64,
+        /// Its upper end.
+        upper: f64,
+        /// A loop that it moves.
+        name: String,
     },
     /// A passive joint on another branch of the closure.
     #[error(

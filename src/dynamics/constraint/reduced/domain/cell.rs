@@ -54,7 +54,7 @@ pub(super) struct Loops<'a> {
 
 impl Loops<'_> {
     /// By how much the loops are open; joints in no list are not moved by any.
-    fn errors<T: Scalar>(&self, motors: &[T], passive: &[T]) -> Vec<T> {
+    pub(super) fn errors<T: Scalar>(&self, motors: &[T], passive: &[T]) -> Vec<T> {
         let position = |joint: usize| match self.motors.iter().position(|&j| j == joint) {
             Some(k) => motors[k],
             None => self.passive.iter().position(|&j| j == joint).map_or(T::zero(), |k| passive[k]),
@@ -75,7 +75,13 @@ impl Loops<'_> {
         self.errors(&dual(motors, !of_passive), &dual(passive, of_passive))
     }
 
-    fn jacobian(&self, motors: &[f64], passive: &[f64], of_passive: bool) -> (DVector<f64>, DMatrix<f64>) {
+    /// Errors, and J_u where `of_passive`, else J_a.
+    pub(super) fn jacobian(
+        &self,
+        motors: &[f64],
+        passive: &[f64],
+        of_passive: bool,
+    ) -> (DVector<f64>, DMatrix<f64>) {
         let found = self.slopes(motors, passive, of_passive);
         let columns = if of_passive { passive.len() } else { motors.len() };
         (
