@@ -21,7 +21,8 @@ const LONGEST: f64 = 16.0;
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct GuaranteedArgs {
     /// With closed chains and --unknown friction: proven intervals of each motor's friction instead of estimates. Needs --position-error,
-    /// --velocity-error, --torque-abs (bounds of the sensors' errors) and --acceleration
+    /// --velocity-error, --torque-abs (bounds of the sensors' errors; nothing of the robot's is added) and --acceleration. Windows are from --window, here 0.032 s unless
+    /// stated, to 16 times as long
     #[arg(long)]
     pub guaranteed: bool,
     /// With --guaranteed: bound on all torque that the model does not have, in the mean over a window, N m: one for all motors or one each
@@ -87,7 +88,11 @@ pub(super) fn run(args: &IdentifyArgs, robot: &Model) -> Result<u8, Failure> {
     let study =
         GuaranteedStudy { robot, logs: &logs, assumptions: &assumptions, prior: &set, passive_tolerance };
     let findings = study.run().map_err(|e| input(&e))?;
-    report::write(&args.out, &findings)?;
+    report::write(
+        &args.out,
+        &findings,
+        report::Stated { prior, torque_delay_s: delay_s, passive_tolerance },
+    )?;
     say(&format!("{}  {}\n", report::closing(&findings), args.out.join(report::FILES[1]).display()))?;
     Ok(0)
 }
@@ -102,6 +107,9 @@ fn assumptions(args: &IdentifyArgs) -> Result<FrictionAssumptions, Failure> {
         ("--validate", args.validate.is_some()),
         ("--prior", args.prior.is_some()),
         ("--friction-exponent", args.friction_exponent),
+        ("--method", args.method.is_some()),
+        ("--butterworth", args.butterworth.is_some()),
+        ("--half", args.half.is_some()),
     ];
     if let Some((what, _)) = other.iter().find(|(_, given)| *given) {
         return Err(Failure::Input(format!("{what}: not with --guaranteed; leave it out")));

@@ -108,7 +108,7 @@ pub fn fit(
     Ok((tube, survey.into_iter().map(|cell| cell.report).collect()))
 }
 
-/// Constants with which `more` times the needs that `outlooks` foresee are met, and what is met: for `more` = 1 what [`fit`] would find if it looked no further.
+/// Constants with which `more` times the needs that `outlooks` foresee are met, and what is met. For `more` = 1 that is what [`fit`] would find if it looked no further.
 ///
 /// # Errors
 /// As there.

@@ -17,8 +17,8 @@ const KAPPA_SHARES: [f64; 6] = [0.95, 0.65, 0.45, 0.3, 0.2, 0.13];
 /// K_r that are tried, as shares of that kappa.
 const K_R_SHARES: [f64; 5] = [0.025, 0.035, 0.05, 0.07, 0.1];
 /// Gains must settle with so many times what is foreseen, where any do. A tube settles if what it answers errors with exceeds what they ask for. Where it barely does
-/// it is several times as wide as it need be, and then a plan for another set, which begins with that width turned by another M_0, settles nowhere.
-/// With 1 the measured Gen3 came to rest after six plans (seed 0) in a tube with which not even resting was provable; with 1.05 and with 1.1 it came to its goal
+/// it is several times as wide as it need be. A plan for another set begins with that width, turned by another M_0, and settles nowhere.
+/// With 1 the measured Gen3 (seed 0) came to rest after six plans. Not even resting was provable in the tube that it had. With 1.05 and with 1.1 it came to its goal
 /// (seeds 0, 2 and 3), with 1.1 in tubes half as wide.
 const PRUDENCE: f64 = 1.1;
 
@@ -44,20 +44,20 @@ pub fn choose(problem: &MomentumProblem<'_>, cells: usize) -> Result<MomentumGai
     let tried: Vec<MomentumGains> = KAPPA_SHARES.iter().flat_map(pairs).collect();
     let moving = look_about(problem, &tried, &still, cells);
     let outlooks: Vec<&CellOutlook> = moving.as_ref().unwrap_or(&still).iter().map(|c| &c.outlook).collect();
-    let mut refusal = None;
+    let (mut refusal, mut fitted) = (None, vec![]);
     for more in [PRUDENCE, 1.0] {
-        match first_proven(problem, &tried, (&outlooks, cells), more) {
+        match first_proven(problem, (&tried, &mut fitted), (&outlooks, cells), more) {
             Ok(gains) => return Ok(gains),
-            Err(error) => refusal = error.or(refusal),
+            Err(error) => refusal = refusal.or(error),
         }
     }
     Err(refusal.unwrap_or_else(|| MomentumRefusal::Unsupported("no gains to try".to_owned())))
 }
 
-/// The best gains that settle with `more` times what is foreseen and are then proven.
+/// The best gains that settle with `more` times what is foreseen and are then proven. Those that were fitted before were not, and are left out.
 fn first_proven(
     problem: &MomentumProblem<'_>,
-    tried: &[MomentumGains],
+    (tried, fitted): (&[MomentumGains], &mut Vec<MomentumGains>),
     (outlooks, cells): (&[&CellOutlook], usize),
     more: f64,
 ) -> Result<MomentumGains, Option<MomentumRefusal>> {
@@ -67,7 +67,10 @@ fn first_proven(
     let scores: Vec<_> = tried.par_iter().map(scored).collect();
     let timing = CycleTiming::of(problem.robot());
     let mut refusal = None;
-    for gains in best_first(tried, &scores).into_iter().take(MOST_FITS) {
+    let left: Vec<_> =
+        best_first(tried, &scores).into_iter().filter(|gains| !fitted.contains(gains)).collect();
+    for gains in left.into_iter().take(MOST_FITS) {
+        fitted.push(gains);
         match fit(problem, gains, timing, cells) {
             Ok(_) => return Ok(gains),
             Err(error) => _ = refusal.get_or_insert(error),
@@ -114,8 +117,8 @@ fn score(
     Ok((torque, growth))
 }
 
-/// Gains that settled, the best first: by how far links are carried in the end over the share of a torque limit that is left to steer and to excite with. Gains that
-/// ask for the least torque make wide tubes, with which the plans that follow have to begin; those that make the narrowest tubes leave no room for a motion.
+/// Gains that settled, the best first. What counts is how far links are carried in the end, over the share of a torque limit that is left to move with. Gains that
+/// ask for the least torque make wide tubes, and the plans that follow have to begin with those. Those that make the narrowest tubes leave no room for a motion.
 /// Where nothing is left those come first that lack least.
 fn best_first(tried: &[MomentumGains], scores: &[Result<(f64, f64), MomentumRefusal>]) -> Vec<MomentumGains> {
     let settled = tried.iter().zip(scores).filter_map(|(gains, score)| Some((*gains, *score.as_ref().ok()?)));

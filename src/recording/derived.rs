@@ -22,7 +22,7 @@ use crate::scalar::Scalar;
 const SMOOTHED_S: f64 = 0.1;
 
 /// How velocities were found, and what bounds their errors.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Default, Debug, Clone, Copy, PartialEq)]
 pub struct DerivedVelocities {
     /// Samples on each side.
     pub half: usize,

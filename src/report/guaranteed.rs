@@ -7,13 +7,33 @@ use super::figure::{above, below, figure};
 use super::study::csv;
 use super::table::align;
 use super::write::{check_files, write_named};
-use crate::study::limbs::guaranteed::GuaranteedFindings;
+use serde::Serialize;
+
+use crate::study::limbs::guaranteed::{FrictionPrior, GuaranteedFindings};
 
 /// The files of the report.
 pub const FILES: [&str; 2] = ["summary.json", "friction_intervals.csv"];
 
 const COLUMNS: [&str; 9] =
     ["limb", "motor", "parameter", "unit", "lower", "upper", "prior_lower", "prior_upper", "share_of_prior"];
+
+/// What was stated besides the findings' own assumptions.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Stated {
+    /// How far the truth may be from the robot's files.
+    pub prior: FrictionPrior,
+    /// By how much torques are late in the logs, s: taken as right.
+    pub torque_delay_s: f64,
+    /// How far measured passive joints may be from where the loops put them, rad or m.
+    pub passive_tolerance: f64,
+}
+
+#[derive(Serialize)]
+struct Summary<'a> {
+    #[serde(flatten)]
+    findings: &'a GuaranteedFindings,
+    stated: Stated,
+}
 
 /// Checks that `folder` can take the report: it is new, empty, or holds an earlier one and nothing else.
 ///
@@ -27,8 +47,8 @@ pub fn check_destination(folder: &Path) -> Result<(), ReportError> {
 ///
 /// # Errors
 /// [`ReportError`] for a folder that is in use, or whatever goes wrong while writing.
-pub fn write(folder: &Path, findings: &GuaranteedFindings) -> Result<(), ReportError> {
-    let json = serde_json::to_string_pretty(findings)
+pub fn write(folder: &Path, findings: &GuaranteedFindings, stated: Stated) -> Result<(), ReportError> {
+    let json = serde_json::to_string_pretty(&Summary { findings, stated })
         .map_err(|source| ReportError::Json { path: folder.join(FILES[0]), source })?;
     // All digits: a bound that is rounded inward is none.
     let digits = |x: f64| x.to_string();

@@ -179,7 +179,8 @@ pub struct Model {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thrusts: Vec<Thrust>,
     /// Speed, rad/s, below which models of friction for estimation draw its direction as a straight line through zero
-    /// ([`crate::dynamics::actuation`]); > 0. Proofs do not use it.
+    /// ([`crate::dynamics::actuation`]); > 0. Guaranteed intervals of friction take it for the speed below which a joint may stick
+    /// ([`crate::study::limbs::guaranteed`]); no other proof uses it.
     #[serde(default = "Model::usual_friction_speed_rad_s")]
     pub friction_speed_rad_s: f64,
     /// What was taken in place of figures that files state and no robot can have, and what of links that never move was left unused: one sentence for each link

@@ -104,6 +104,39 @@ pub enum LimbError {
         /// Its time, s.
         t: f64,
     },
+    /// A log whose velocities were made from positions.
+    #[error(
+        "{path}: no measured velocities; guaranteed intervals rest on a bound of their errors, expected a log that has them"
+    )]
+    Derived {
+        /// The log.
+        path: String,
+    },
+    /// Samples between which a motor would have to accelerate more than stated.
+    #[error(
+        "{path}: sample {sample} at t = {t:.4} s: until the next sample joint `{joint}` moves farther or faster than the stated bounds allow; expected a larger bound of \
+         its acceleration, or of the errors of positions or velocities"
+    )]
+    Faster {
+        /// The log.
+        path: String,
+        /// Number of the sample, from 1.
+        sample: usize,
+        /// Its time, s.
+        t: f64,
+        /// The motor.
+        joint: String,
+    },
+    /// No stretch of any log is as long as a window.
+    #[error(
+        "limb `{limb}`: no log has a stretch without a gap that is as long as the shortest window, {shortest_s} s; expected longer logs or shorter windows"
+    )]
+    NoWindow {
+        /// The limb.
+        limb: String,
+        /// Length of the shortest window, s.
+        shortest_s: f64,
+    },
     /// Data that contradict what is assumed.
     #[error(
         "limb `{limb}`: an assumption is broken: the window that ends at t = {t:.4} s cannot be explained at joint `{joint}` by any parameters of the \

@@ -15,10 +15,12 @@
 //! - The robot's geometry, gravity and loops are those of its files; its base is held, and nothing else touches it.
 //! - It is assembled as in its neutral posture (the branch of [`ClosureDomain`]).
 //! - The true parameters are in the stated set; friction is Coulomb (s the sign of the speed, at most the breakaway ratio where it may be below the
-//!   stiction speed), viscous and an offset. Whatever else acts on a motor is below `unmodelled`, in the mean over each window.
+//!   stiction speed of the robot's files), viscous and an offset. Whatever else acts on a motor is below `unmodelled`, in the mean over each window; what acts on
+//!   passive joints counts as G' makes it act on the motors.
 //! - At each sample the motors' positions, speeds and torques are within the stated errors; of the torque the mean over the time to the next sample
 //!   is meant, or where the [`Clock`] is that of a recording, the mean of both samples. Time stamps are right.
-//! - |ddq| of each motor is within the stated bound at all times. So between samples speeds are within a h/2 of those at the nearer one.
+//! - |ddq| of each motor is within the stated bound at all times. So between samples speeds are within a h/2 of those at the nearer one. Samples that no
+//!   such motion connects are refused.
 //!
 //! Passive joints are not taken from the log: the loops put them where they are, for all positions that the motors may have.
 //!
@@ -118,6 +120,8 @@ pub struct GuaranteedFindings {
     pub logs: Vec<String>,
     /// What the intervals rest on, besides the prior.
     pub assumptions: FrictionAssumptions,
+    /// Speed below which a joint may stick, rad/s (m/s): that of the robot's files.
+    pub stiction_speed_rad_s: f64,
     /// One entry a limb with motors.
     pub limbs: Vec<GuaranteedLimb>,
 }
@@ -198,6 +202,7 @@ impl GuaranteedStudy<'_> {
             robot: self.robot.name.clone(),
             logs: self.logs.iter().map(|log| log.log.path.display().to_string()).collect(),
             assumptions: self.assumptions.clone(),
+            stiction_speed_rad_s: held.friction_speed_rad_s,
             limbs: found?,
         })
     }
@@ -205,6 +210,9 @@ impl GuaranteedStudy<'_> {
     fn check(&self, held: &Model, motors: usize) -> Result<(), LimbError> {
         if let Some(fault) = environment::fault() {
             return Err(LimbError::Guarantee(IdentifyError::Arithmetic(fault)));
+        }
+        if let Some(log) = self.logs.iter().find(|log| log.log.derived.is_some()) {
+            return Err(LimbError::Derived { path: log.log.path.display().to_string() });
         }
         let a = self.assumptions;
         let wrong = |what: &str, value: f64, expected| {
@@ -290,6 +298,9 @@ impl GuaranteedStudy<'_> {
                 rows.extend(made.collect::<Vec<_>>());
             }
         }
+        if rows.iter().all(Rows::is_empty) {
+            return Err(LimbError::NoWindow { limb: name, shortest_s: self.assumptions.window_s[0] });
+        }
         solve((name, &frame), &rows, set)
     }
 
@@ -334,6 +345,7 @@ impl GuaranteedStudy<'_> {
                 let of = match fault {
                     Fault::Domain(source) => LimbOrDomain::Domain(source),
                     Fault::Loose => LimbOrDomain::Loose,
+                    Fault::Faster(motor) => LimbOrDomain::Faster(limb.model.joints[motor].name.clone()),
                 };
                 refused(log, segment.start + at, of)
             };
@@ -347,6 +359,7 @@ impl GuaranteedStudy<'_> {
 enum LimbOrDomain {
     Domain(crate::dynamics::constraint::reduced::DomainError),
     Loose,
+    Faster(String),
 }
 
 fn refused(log: &MotorLog, number: usize, of: LimbOrDomain) -> LimbError {
@@ -354,12 +367,18 @@ fn refused(log: &MotorLog, number: usize, of: LimbOrDomain) -> LimbError {
     match of {
         LimbOrDomain::Domain(source) => LimbError::Sample { path, sample: number + 1, t, source },
         LimbOrDomain::Loose => LimbError::Loose { path, sample: number + 1, t },
+        LimbOrDomain::Faster(joint) => LimbError::Faster { path, sample: number + 1, t, joint },
     }
 }
 
 /// Points and panels of consecutive samples of a limb's motors; an error comes with the number of its sample.
 fn stretch(maker: &Maker<'_>, samples: Vec<Sample>, panels: usize) -> Result<Stretch, (usize, Fault)> {
     let model = &maker.frame.model;
+    for (i, pair) in samples.windows(2).enumerate() {
+        if let Some(k) = maker.unconnected([&pair[0], &pair[1]]) {
+            return Err((i, Fault::Faster(maker.frame.motors[k])));
+        }
+    }
     let points: Result<Vec<Point>, _> = samples
         .par_iter()
         .enumerate()

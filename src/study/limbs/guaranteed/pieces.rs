@@ -72,6 +72,8 @@ pub(super) enum Fault {
     Domain(DomainError),
     /// The closure is proven, but how it follows the motors is not known well enough.
     Loose,
+    /// No motion within the bounds connects a sample with the next one: index of the motor's joint.
+    Faster(usize),
 }
 
 impl<'a> Maker<'a> {
@@ -150,6 +152,20 @@ impl<'a> Maker<'a> {
         (q, v)
     }
 
+    /// The first motor, by its place, that no motion within the stated bounds takes from sample `a` to the next: speeds change by at most a h, and positions by a
+    /// speed between the samples times h.
+    pub(super) fn unconnected(&self, [a, b]: [&Sample; 2]) -> Option<usize> {
+        let h = Interval::constant(b.t) - Interval::constant(a.t);
+        let change = |x: f64, y: f64, error: f64| Interval::around(y, error) - Interval::around(x, error);
+        let apart = |x: Interval, y: Interval| x.lower() > y.upper() || y.lower() > x.upper();
+        (0..self.frame.motors.len()).find(|&k| {
+            let within = Interval::new(-self.acceleration[k], self.acceleration[k]);
+            let (_, v) = self.between(k, [a, b]);
+            apart(change(a.dq[k], b.dq[k], self.bounds.velocity_error), within * h)
+                || apart(change(a.q[k], b.q[k], self.bounds.position_error), v * h)
+        })
+    }
+
     /// The panels of a block of consecutive samples, with one enclosure of the rate's derivative for all of them.
     pub(super) fn panels(
         &self,
@@ -214,9 +230,9 @@ impl<'a> Maker<'a> {
     /// Coulomb friction as a share of F_c, for speeds in `v`.
     pub(super) fn direction(&self, v: Interval) -> Interval {
         let slow = self.frame.model.friction_speed_rad_s;
-        if v.lower() >= slow {
+        if v.lower() > slow {
             Interval::constant(1.0)
-        } else if v.upper() <= -slow {
+        } else if v.upper() < -slow {
             Interval::constant(-1.0)
         } else {
             Interval::new(-self.bounds.breakaway_ratio, self.bounds.breakaway_ratio)

@@ -2,6 +2,7 @@
 
 mod terms;
 mod trials;
+mod whole;
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;

@@ -6,8 +6,8 @@
 //! # Proven
 //! - *Positions.* [`ClosureDomain::enclose`] runs Krawczyk's test ([`ProvenCell`]) on the box of motors' positions itself. Where it passes, there is
 //!   for each position of the box one closure within a tube, it is continuous, and it is u_0 + S (a - a_0) up to `tight`. In the box's middle that
-//!   closure is the domain's own: a closure there, enclosed by a test of its own, lies in the tubes of the box and of the domain's cell, in each of which
-//!   there is but one. So it is the domain's closure, continued.
+//!   closure is the domain's own. For a closure there, enclosed by a test of its own, lies in the tubes of the box and of the domain's cell. In each of
+//!   them there is but one. So it is the domain's closure, continued.
 //! - *Ratios.* J_u G_u = -J_a is a linear system for each position. With any matrices Y and X_0, and E = 1 - Y J_u,
 //!
 //! ```text
