@@ -1,5 +1,5 @@
 //! What sets and proofs cost against the number of intervals, joints and obstacles, with a picture:
-//! `cargo run --release --example cost -- docs/cost.svg`
+//! `cargo run --release --example cost -- docs/results/cost.svg`
 
 use std::error::Error;
 use std::fmt::Write;

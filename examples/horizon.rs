@@ -1,7 +1,7 @@
 //! The time of an iteration over the number of stages, and its picture:
 //!
 //! ```text
-//! cargo run --release --example horizon -- docs/horizon.svg
+//! cargo run --release --example horizon -- docs/results/horizon.svg
 //! ```
 //!
 //! Synthetic data: a double pendulum and a Z1 are swung by slow sines of torque, all states and torques are measured with noise, and the

@@ -221,7 +221,7 @@ fn sentences(page: &str) -> Vec<String> {
 #[test]
 fn sentences_are_short() {
     // Left out: tables moved as they are, formulas, and what is made from the source code.
-    let others = ["results.md", "results_estimation.md", "proof.md", "mutations.md", "SUMMARY.md"];
+    let others = ["results/arms.md", "results/estimation.md", "proof.md", "mutations.md", "SUMMARY.md"];
     let mut all: Vec<PathBuf> = pages().into_iter().filter(|page| !page.starts_with("reference")).collect();
     all.retain(|page| !others.contains(&page.to_str().unwrap()));
     let mut all: Vec<PathBuf> = all.into_iter().map(|page| root().join("docs").join(page)).collect();

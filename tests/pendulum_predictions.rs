@@ -171,7 +171,7 @@ fn a_method_that_does_not_apply_is_refused_by_name() {
     assert!(error.contains("method") || error.contains("guess"), "{error}");
 }
 
-/// The table of `docs/results_estimation.md`: torque errors (N m) and positions after two simulated seconds (rad), shoulder and elbow, on recordings that
+/// The table of `docs/results/estimation.md`: torque errors (N m) and positions after two simulated seconds (rad), shoulder and elbow, on recordings that
 /// were not learnt from.
 #[test]
 #[ignore = "at length: some minutes"]
