@@ -25,7 +25,6 @@ use nalgebra::DMatrix;
 use super::cell::{Loops, ProvenCell};
 use super::{BlockDomain, ClosureBlock, ClosureDomain, DomainError};
 use crate::enclose::{Affine, Interval};
-use crate::reach::upward::{add_up, mul_up};
 use crate::robot::Model;
 use crate::scalar::{Dual, Scalar};
 
@@ -104,14 +103,14 @@ fn enclosed<T: Enclosing>(matrix: &[T], right: &[T], inverse: &DMatrix<f64>) -> 
             let unit = T::constant(if r == c { 1.0 } else { 0.0 });
             (unit - times(r, &|i| matrix[n * i + c])).range().sup_abs()
         };
-        (0..n).map(entry).fold(0.0, add_up)
+        (0..n).map(entry).fold(Interval::zero(), |sum, x| sum + Interval::constant(x)).upper()
     };
     let off: Vec<f64> = (0..n).map(off).collect();
-    // `max` would drop a NaN, which `add_up` makes infinite.
-    let most = off.iter().copied().fold(0.0, f64::max);
-    if !(most < 1.0) {
+    // One by one, as `max` would drop a NaN.
+    if off.iter().any(|x| !(*x < 1.0)) {
         return None;
     }
+    let most = off.iter().copied().fold(0.0, f64::max);
     let guess = inverse * DMatrix::from_fn(n, columns, |r, c| right[columns * r + c].range().midpoint());
     let missed = |r: usize, c: usize| {
         (0..n).fold(right[columns * r + c], |sum, i| sum - matrix[n * r + i].scale(guess[(i, c)]))
@@ -120,11 +119,16 @@ fn enclosed<T: Enclosing>(matrix: &[T], right: &[T], inverse: &DMatrix<f64>) -> 
     for c in 0..columns {
         let missed: Vec<T> = (0..n).map(|r| missed(r, c)).collect();
         let step: Vec<T> = (0..n).map(|r| times(r, &|i| missed[i])).collect();
-        let largest = step.iter().map(|x| x.range().sup_abs()).fold(0.0, f64::max);
+        let sizes = step.iter().map(|x| x.range().sup_abs());
+        if sizes.clone().any(|x| !x.is_finite()) {
+            return None;
+        }
+        let largest = sizes.fold(0.0, f64::max);
         let room = Interval::constant(1.0) - Interval::constant(most);
-        let within = (Interval::constant(largest) / room).upper();
+        let within = Interval::constant(largest) / room;
         for (r, step) in step.into_iter().enumerate() {
-            x[columns * r + c] = (T::constant(guess[(r, c)]) + step).widened(mul_up(off[r], within));
+            let by = (Interval::constant(off[r]) * within).upper();
+            x[columns * r + c] = (T::constant(guess[(r, c)]) + step).widened(by);
         }
     }
     Some(x)
