@@ -44,7 +44,17 @@ struct Motion {
 }
 
 /// Amplitude, angular speed and phase.
-type Sine = (f64, f64, f64);
+pub(super) type Sine = (f64, f64, f64);
+
+/// Positions, velocities and accelerations at time t of motors that swing about these middles.
+pub(super) fn sums_of_sines<const K: usize>(waves: &[(f64, [Sine; K])], t: f64) -> [Vec<f64>; 3] {
+    let sum = |f: &dyn Fn(f64, f64, f64) -> f64| -> Vec<f64> {
+        waves.iter().map(|(_, sines)| sines.iter().map(|&(a, w, p)| f(a, w, w * t + p)).sum()).collect()
+    };
+    let mut q = sum(&|a, _, x| a * x.sin());
+    q.iter_mut().zip(waves).for_each(|(q, (middle, _))| *q += middle);
+    [q, sum(&|a, w, x| a * w * x.cos()), sum(&|a, w, x| -a * w * w * x.sin())]
+}
 
 impl Motion {
     fn draw(robot: &Model, domain: &ClosureDomain, motors: &[usize], rng: &mut ChaCha8Rng) -> Self {
@@ -66,15 +76,7 @@ impl Motion {
 
     /// Positions, velocities and accelerations at time t.
     fn at(&self, t: f64) -> [Vec<f64>; 3] {
-        let sum = |f: &dyn Fn(f64, f64, f64) -> f64| -> Vec<f64> {
-            self.waves
-                .iter()
-                .map(|(_, sines)| sines.iter().map(|&(a, w, p)| f(a, w, w * t + p)).sum())
-                .collect()
-        };
-        let mut q = sum(&|a, _, x| a * x.sin());
-        q.iter_mut().zip(&self.waves).for_each(|(q, (middle, _))| *q += middle);
-        [q, sum(&|a, w, x| a * w * x.cos()), sum(&|a, w, x| -a * w * w * x.sin())]
+        sums_of_sines(&self.waves, t)
     }
 }
 

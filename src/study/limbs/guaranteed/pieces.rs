@@ -23,7 +23,7 @@ pub(super) type BlockMotion = Motion<Dual<Affine<MOTION>, 1>>;
 
 /// Coefficients that stand for enclosures, and what that may change in y z for all z of the set.
 #[derive(Debug, Clone)]
-pub(super) struct Weighed {
+pub(super) struct Centered {
     /// Row-major, motors x parameters.
     pub middle: Vec<f64>,
     /// One a motor.
@@ -33,8 +33,8 @@ pub(super) struct Weighed {
 /// A sample.
 #[derive(Debug, Clone)]
 pub(super) struct Point {
-    pub momentum: Weighed,
-    pub rate: Weighed,
+    pub momentum: Centered,
+    pub rate: Centered,
     /// Speeds of all joints.
     pub v: Vec<Interval>,
     /// Passive joint, place of the motor, ratio.
@@ -104,8 +104,8 @@ impl<'a> Maker<'a> {
         let state = self.domain.follow(&at, q, v).ok_or(Fault::Loose)?;
         let balance = self.frame.balance(motion, &state);
         Ok(Point {
-            momentum: self.weigh(&balance.momentum),
-            rate: self.weigh(&balance.rate),
+            momentum: self.center_rows(&balance.momentum),
+            rate: self.center_rows(&balance.rate),
             v: state.v.iter().map(Form::interval).collect(),
             ties: self.ratios(&state, |ratio| ratio.range()),
         })
@@ -119,15 +119,15 @@ impl<'a> Maker<'a> {
     }
 
     /// |sum_j (Y_j - y_j) z_j| <= |sum_j (Y_j - y_j) c_j| + sum_j |Y_j - y_j| r_j for z_j in c_j +- r_j, with y_j the middle of Y_j.
-    pub(super) fn weigh<T: Enclosing>(&self, rows: &[T]) -> Weighed {
+    pub(super) fn center_rows<T: Enclosing>(&self, rows: &[T]) -> Centered {
         let p = self.frame.parameters();
-        let mut weighed = Weighed { middle: vec![0.0; rows.len()], charge: vec![] };
+        let mut centered = Centered { middle: vec![0.0; rows.len()], charge: vec![] };
         for (k, row) in rows.chunks_exact(p).enumerate() {
             let (mut shared, mut apart) = (T::zero(), 0.0);
             for (j, y) in row.iter().enumerate() {
                 let range = y.range();
                 let middle = range.midpoint();
-                weighed.middle[k * p + j] = middle;
+                centered.middle[k * p + j] = middle;
                 let off = *y - T::constant(middle);
                 let most = off.range().sup_abs();
                 if most > 0.0 {
@@ -135,9 +135,9 @@ impl<'a> Maker<'a> {
                     apart = add_up(apart, mul_up(most, self.radius[j]));
                 }
             }
-            weighed.charge.push(add_up(shared.range().sup_abs(), apart));
+            centered.charge.push(add_up(shared.range().sup_abs(), apart));
         }
-        weighed
+        centered
     }
 
     /// Range of motor `k`'s speed and position from sample `a` to the next, by the accelerations' bound.
@@ -193,7 +193,7 @@ impl<'a> Maker<'a> {
         let balance = self.frame.balance(motion, &state);
         let slopes: Vec<Form> = balance.rate.iter().map(|y| y.slope[0]).collect();
         let block = Block {
-            change: self.weigh(&slopes).charge,
+            change: self.center_rows(&slopes).charge,
             acceleration: state.v.iter().map(|v| v.slope[0].interval().sup_abs()).collect(),
             ties: self.ratios(&state, |ratio| (ratio.value.interval(), ratio.slope[0].interval())),
         };

@@ -10,6 +10,7 @@ use rand_chacha::ChaCha8Rng;
 use super::*;
 use crate::recording::MeasurementLog;
 use crate::robot::load_model;
+use crate::study::limbs::tests::{Sine, sums_of_sines};
 
 /// Sensor errors of the trials, by the campaign on Digit: its deviations are bounds here.
 pub(super) fn assumptions() -> FrictionAssumptions {
@@ -32,9 +33,6 @@ pub(super) fn leg() -> Model {
     assert_eq!((motors_and_base(&limb.model).len(), limb.model.bodies()), (6, 15));
     limb.model
 }
-
-/// Amplitude, angular speed and phase.
-type Sine = (f64, f64, f64);
 
 /// Sums of sines of the motors.
 pub(super) struct Waves {
@@ -63,15 +61,7 @@ impl Waves {
 
     /// Positions, velocities and accelerations at time t.
     pub(super) fn at(&self, t: f64) -> [Vec<f64>; 3] {
-        let sum = |f: &dyn Fn(f64, f64, f64) -> f64| -> Vec<f64> {
-            self.waves
-                .iter()
-                .map(|(_, sines)| sines.iter().map(|&(a, w, p)| f(a, w, w * t + p)).sum())
-                .collect()
-        };
-        let mut q = sum(&|a, _, x| a * x.sin());
-        q.iter_mut().zip(&self.waves).for_each(|(q, (middle, _))| *q += middle);
-        [q, sum(&|a, w, x| a * w * x.cos()), sum(&|a, w, x| -a * w * w * x.sin())]
+        sums_of_sines(&self.waves, t)
     }
 
     /// What accelerations never exceed.

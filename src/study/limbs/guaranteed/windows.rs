@@ -5,7 +5,7 @@ use std::ops::Range;
 use nalgebra::DMatrix;
 
 use super::balance::Frame;
-use super::pieces::{Panel, Point, Weighed};
+use super::pieces::{Centered, Panel, Point};
 use crate::enclose::Interval;
 use crate::identify::polytope::{Origin, Rows};
 use crate::inertia::ParameterSet;
@@ -68,7 +68,7 @@ impl Stretch {
 
     /// Difference of the momentum's coefficients, and the trapezoids of the rate's.
     fn coefficients(&self, count: usize, window: &Range<usize>) -> Vec<Interval> {
-        let exact = |weighed: &Weighed, c: usize| Interval::constant(weighed.middle[c]);
+        let exact = |centered: &Centered, c: usize| Interval::constant(centered.middle[c]);
         let (first, last) = (&self.points[window.start], &self.points[window.end]);
         let mut y: Vec<Interval> =
             (0..count).map(|c| exact(&last.momentum, c) - exact(&first.momentum, c)).collect();
