@@ -64,11 +64,11 @@ pub(super) fn record(
         let (tau, column) = inverse.torque(theta, &q, &dq, &ddq, errors.wanted);
         samples.push(errors.sample(robot, t, [&q, &dq, &tau], &column, rng));
         let (mut before, step) = (dq, period / SUBSTEPS as f64);
-        plant.advance(&tau, period, |_, now| {
+        plant.advance(&tau, period, |now| {
             for j in 0..n {
-                acceleration[j] = acceleration[j].max(ACCELERATION * ((now[j] - before[j]) / step).abs());
+                acceleration[j] = acceleration[j].max(ACCELERATION * ((now.dq[j] - before[j]) / step).abs());
             }
-            before.copy_from_slice(now);
+            before.copy_from_slice(now.dq);
         });
     }
     (samples, acceleration)

@@ -12,6 +12,7 @@
 //! - `excitation` ([`excitation`]): what the designs of exciting motion give; a measurement.
 //! - `runs` ([`runs`]): whole runs of scenarios, each with the outcome that is expected of it.
 //! - `methods` ([`methods`]): methods x scenarios x what is held x seeds, side by side; a measurement.
+//! - `payloads` ([`payloads`]): the heaviest unknown payload that is provable, over rates, delays and velocity errors; a measurement.
 //! - `regressors` ([`regressors`]): standard and momentum regressors are conditioned alike, and why less so over long horizons.
 //! - `tracking` ([`tracking`]): how well a law for the whole body tracks with the nominal and with the identified model; a measurement.
 //! - `transmission` ([`transmission`]): torques of a robot with a closed loop, by models with and without it; a measurement.
@@ -35,6 +36,7 @@ pub mod limbs;
 pub mod localisation;
 pub mod mechanism;
 pub mod methods;
+pub mod payloads;
 pub mod regressors;
 pub mod runs;
 mod shard;
@@ -156,6 +158,7 @@ pub fn load(path: &Path) -> Result<Box<dyn Campaign>, CampaignError> {
         "mechanism" => Ok(Box::new(mechanism::MechanismCampaign::new(path, file.parse(&HEADER)?)?)),
         "runs" => Ok(Box::new(runs::Runs::new(path, file.parse(&HEADER)?)?)),
         "methods" => Ok(Box::new(methods::Methods::new(path, file.parse(&HEADER)?)?)),
+        "payloads" => Ok(Box::new(payloads::PayloadMap::new(path, file.parse(&HEADER)?)?)),
         "regressors" => Ok(Box::new(regressors::Regressors::new(path, file.parse(&HEADER)?)?)),
         "tracking" => Ok(Box::new(tracking::TrackingCampaign::new(path, file.parse(&HEADER)?)?)),
         "transmission" => Ok(Box::new(transmission::TransmissionCampaign::new(path, file.parse(&HEADER)?)?)),
@@ -163,7 +166,7 @@ pub fn load(path: &Path) -> Result<Box<dyn Campaign>, CampaignError> {
         other => {
             let reason = format!(
                 "is `{other}`, expected `soundness`, `identification`, `estimation`, `estimation_noise`, `estimation_deviations`, \
-                 `excitation`, `limbs`, `localisation`, `mechanism`, `regressors`, `runs`, `methods`, `tracking`, `transmission` or `widths`"
+                 `excitation`, `limbs`, `localisation`, `mechanism`, `payloads`, `regressors`, `runs`, `methods`, `tracking`, `transmission` or `widths`"
             );
             Err(CampaignError::field(path, "kind", reason))
         }

@@ -5,7 +5,8 @@ use crate::report::Summary;
 
 /// How to find out what is provable, and what more needs.
 const ASK: &str = "`surelift robot limits ROBOT` tells the heaviest unknown payload that is provable at this control period, and which period, \
-                   transmission inertia or velocity bound a heavier one needs; `surelift robot tune ROBOT --scenario SCENARIO` looks for gains";
+                   transmission inertia, velocity bound or age of readings a heavier one needs; `surelift robot tune ROBOT --scenario SCENARIO` looks \
+                   for gains of an arm that is on time";
 
 /// What refusals say, the first that fits, and what that means. `{room}` is what is wanting, in the constraint's unit.
 const MEANINGS: [(&[&str], &str); 12] = [

@@ -14,10 +14,12 @@ use crate::tune::limits::{LimitsError, LimitsProblem};
 #[derive(Debug, Clone, PartialEq, Args)]
 #[command(
     after_help = "Examples:\n  surelift robot limits kinova_gen3_2f85\n  surelift robot limits my_arm.toml --payload-kg 5 --size-m 0.2,0.2,0.3 --center-m 0,0,0.15\n\n\
-                        Of the payload nothing is known but its largest mass, and a box in the tool frame that holds all of it. Provable\n\
-                        means: with the robot's own gains the tubes of some random plans are proven, tracking errors carry no link further than\n\
-                        --growth-mm, and torque, speed and position limits hold. Obstacles play no part. For a payload that is not provable,\n\
-                        bisection finds the control period, the transmission inertia or the velocity bound that is enough, each alone.\n\n\
+                        Of the payload nothing is known but its largest mass, and a box in the tool frame that holds all of it.\n\
+                        Provable means: the tubes of some random plans are proven, tracking errors carry no link further than\n\
+                        --growth-mm, and torque, speed and position limits hold. An arm that is on time has its own gains. For one whose\n\
+                        file says how late it is (`[timing]`) the momentum law counts, with gains chosen for each plan. Obstacles play no\n\
+                        part. For a payload that is not provable bisection finds the control period, the transmission inertia, the velocity\n\
+                        bound or the age of readings that is enough, each alone.\n\n\
                         Exit codes: 0 told, 2 a file or a setting cannot be used, 3 the payload that is asked for is not provable."
 )]
 pub struct LimitsArgs {

@@ -15,30 +15,49 @@ use super::plant::{Plant, friction_share};
 /// Steps of an elastic plant for one of a rigid one: the springs of light links are fast.
 pub(super) const FINER: usize = 4;
 
+/// Rounds in which links sink into their springs: each leaves some hundredths of what the last one did.
+const SETTLING: usize = 12;
+
+impl ElasticJoints {
+    /// Where in the state of an arm with so many joints those positions begin that encoders see: links come first.
+    pub(super) fn read_from(&self, joints: usize) -> usize {
+        if self.encoders == EncoderSide::Motor { joints } else { 0 }
+    }
+}
+
 impl Plant {
-    /// The same plant with elastic joints: the links stand where they did, and the springs carry them.
+    /// The same plant with elastic joints: what encoders see stands where the joints did, and the springs carry the links.
     pub(super) fn with_elastic_joints(mut self, elastic: &ElasticJoints) -> Self {
         let n = self.q.len();
-        let mut carried = vec![0.0; n];
-        self.holding(&vec![0.0; n], &mut carried);
-        for (j, &stiffness) in elastic.stiffness_nm_rad.iter().enumerate() {
-            let offset = self.robot.joint_parameters(&self.theta, j).offset;
-            self.q.push(self.q[j] + (carried[j] - offset) / stiffness);
+        let start = self.q.clone();
+        let mut bent = vec![0.0; n];
+        for _ in 0..SETTLING {
+            self.bend(elastic, &mut bent);
+            if elastic.encoders == EncoderSide::Motor {
+                self.q.iter_mut().zip(&start).zip(&bent).for_each(|((q, start), bent)| *q = start - bent);
+            }
         }
+        let motors: Vec<f64> = self.q.iter().zip(&bent).map(|(q, bent)| q + bent).collect();
+        self.q.extend(motors);
         self.dq.resize(2 * n, 0.0);
         self.resize_scratch();
         self.elastic = Some(elastic.clone());
         self
     }
 
+    /// By how much the springs are bent that carry the links where they stand, rad (m).
+    fn bend(&mut self, elastic: &ElasticJoints, bent: &mut [f64]) {
+        let none = vec![0.0; bent.len()];
+        self.holding(&none, bent);
+        for (j, &stiffness) in elastic.stiffness_nm_rad.iter().enumerate() {
+            bent[j] = (bent[j] - self.robot.joint_parameters(&self.theta, j).offset) / stiffness;
+        }
+    }
+
     /// Positions and velocities at the encoders.
     pub(super) fn at_encoders(&self) -> (&[f64], &[f64]) {
-        let n = self.joints();
-        let from = match &self.elastic {
-            Some(elastic) if elastic.encoders == EncoderSide::Motor => n,
-            _ => 0,
-        };
-        (&self.q[from..from + n], &self.dq[from..from + n])
+        let read = self.read_from()..self.read_from() + self.joints();
+        (&self.q[read.clone()], &self.dq[read])
     }
 
     /// Positions of the links.
@@ -79,12 +98,34 @@ mod tests {
     use super::*;
 
     fn plant(elastic: Option<f64>) -> Plant {
+        with_encoders(elastic, EncoderSide::Link)
+    }
+
+    fn with_encoders(elastic: Option<f64>, encoders: EncoderSide) -> Plant {
         let robot = Arc::new(crate::robot::load("kinova_gen3_2f85").unwrap());
         let theta = robot.nominal_parameters();
         let n = robot.dof();
         let plant = Plant::at_rest(robot, theta, &[0.3, 0.5, 3.0, -1.6, 0.2, 0.4, 1.5]);
-        let with = |k: f64| ElasticJoints { stiffness_nm_rad: vec![k; n], encoders: EncoderSide::Link };
+        let with = |k: f64| ElasticJoints { stiffness_nm_rad: vec![k; n], encoders };
         elastic.map_or(plant.clone(), |k| plant.with_elastic_joints(&with(k)))
+    }
+
+    /// Encoders before the springs read where the joints stood; the links have sunk, and nothing moves.
+    #[test]
+    fn encoders_read_the_start_and_links_have_sunk() {
+        let rigid = plant(None);
+        let mut soft = with_encoders(Some(1e4), EncoderSide::Motor);
+        assert_eq!(soft.at_encoders().0.len(), 7);
+        let read =
+            |soft: &Plant| soft.at_encoders().0.iter().zip(&rigid.q).all(|(a, b)| (a - b).abs() < 1e-12);
+        assert!(read(&soft));
+        let sunk = soft.link_positions().iter().zip(&rigid.q).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
+        assert!((1e-4..1e-2).contains(&sunk), "{sunk}");
+        let (mut holding, start) = ([0.0; 7], soft.q.clone());
+        // The torques that hold the links where they are now.
+        soft.holding(&[0.0; 7], &mut holding);
+        (0..200).for_each(|_| soft.advance(&holding, 1e-3, |_| ()));
+        assert!(soft.q.iter().zip(&start).all(|(a, b)| (a - b).abs() < 1e-9), "{:?} {start:?}", soft.q);
     }
 
     /// It stands where it stood, and stiff springs make it the rigid plant.
@@ -94,11 +135,11 @@ mod tests {
         plant(None).holding(&[0.0; 7], &mut holding);
         let mut soft = plant(Some(1e4));
         let start = soft.q.clone();
-        (0..200).for_each(|_| soft.advance(&holding, 1e-3, |_, _| ()));
+        (0..200).for_each(|_| soft.advance(&holding, 1e-3, |_| ()));
         assert!(soft.q.iter().zip(&start).all(|(a, b)| (a - b).abs() < 1e-9), "{:?} {start:?}", soft.q);
         let pushed: Vec<f64> = holding.iter().map(|x| x + 8.0).collect();
         let moved = |mut plant: Plant| {
-            (0..300).for_each(|_| plant.advance(&pushed, 1e-3, |q, _| assert_eq!(q.len(), 7)));
+            (0..300).for_each(|_| plant.advance(&pushed, 1e-3, |moment| assert_eq!(moment.q.len(), 7)));
             plant.link_positions().to_vec()
         };
         let (rigid, stiff, soft) = (moved(plant(None)), moved(plant(Some(1e5))), moved(plant(Some(3e3))));

@@ -25,6 +25,16 @@ pub(crate) const SUBSTEPS: usize = 4;
 /// than half of the plant's time.
 const AUDIT_EVERY: u64 = 10;
 
+/// The state of an arm at one moment.
+pub(crate) struct Moment<'a> {
+    /// Positions of the links, rad (m).
+    pub q: &'a [f64],
+    /// Velocities of the links, rad/s (m/s).
+    pub dq: &'a [f64],
+    /// Positions and velocities where the encoders are: of elastic joints they may be before the springs.
+    pub encoders: (&'a [f64], &'a [f64]),
+}
+
 /// The simulated robot. Nothing that runs a scenario holds one but [`super::World`], behind private
 /// fields.
 #[derive(Debug, Clone)]
@@ -160,12 +170,17 @@ impl Plant {
         }
     }
 
-    /// Advances by so long (s) under `tau`, which is held unless it fades, calling `each` with the links' state after every [`SUBSTEPS`]th part of it.
+    /// Where in its state those positions begin that encoders see.
+    pub(super) fn read_from(&self) -> usize {
+        self.elastic.as_ref().map_or(0, |elastic| elastic.read_from(self.joints()))
+    }
+
+    /// Advances by so long (s) under `tau`, which is held unless it fades, calling `each` with the state after every [`SUBSTEPS`]th part of it.
     pub(crate) fn advance<'a>(
         &mut self,
         tau: impl Into<ActingTorques<'a>>,
         period_s: f64,
-        mut each: impl FnMut(&[f64], &[f64]),
+        mut each: impl FnMut(Moment<'_>),
     ) {
         let tau = tau.into();
         let audit = self.ticks.is_multiple_of(AUDIT_EVERY).then(|| (self.q.clone(), self.dq.clone()));
@@ -176,7 +191,8 @@ impl Plant {
             (0..finer).for_each(|i| {
                 self.runge_kutta(&mut q, &mut dq, (tau, step * (k * finer + i) as f64), step);
             });
-            each(&q[..n], &dq[..n]);
+            let read = self.read_from()..self.read_from() + n;
+            each(Moment { q: &q[..n], dq: &dq[..n], encoders: (&q[read.clone()], &dq[read]) });
         }
         if let Some((mut fine_q, mut fine_dq)) = audit {
             let step = period_s / (4 * finer * SUBSTEPS) as f64;

@@ -22,6 +22,7 @@
 
 pub mod feedback;
 pub mod follow;
+mod late;
 pub mod limits;
 pub mod margins;
 pub mod measure;
@@ -267,13 +268,17 @@ impl TuningProblem {
     /// # Errors
     /// If there is no such robot, or it is no arm.
     pub fn of_robot(reference: &Path) -> Result<Self, TuneError> {
-        let robot = robot::load(reference)?;
+        Self::of_arm(reference.to_owned(), robot::load(reference)?)
+    }
+
+    /// The same for an arm that came from this file or by this name.
+    fn of_arm(path: PathBuf, robot: Arm) -> Result<Self, TuneError> {
         let middle = |j: usize| robot.joints[j].limits.position.map_or(0.0, |(l, u)| 0.5 * (l + u));
         let start: Vec<f64> = (0..robot.dof()).map(middle).collect();
         let range = plans::range(&robot);
         let set = physical(&ParameterSet::around_nominal(&robot), &robot)?;
         let about = "the uncertainty that its file states".to_owned();
-        Ok(Self::new(reference.to_owned(), about, robot, set, start, range, DURATION_S))
+        Ok(Self::new(path, about, robot, set, start, range, DURATION_S))
     }
 
     fn new(
@@ -321,6 +326,17 @@ fn physical(set: &ParameterSet, robot: &Arm) -> Result<ParameterSet, TuneError> 
     tighten_by_physics(set, robot.end_effector()).map_err(|error| TuneError::Set(error.to_string()))
 }
 
+/// The robot's own gains, then those of the grid at its control period.
+fn grid(own: Gains) -> Vec<Gains> {
+    let mut all = vec![own];
+    for k_r in K_R {
+        for share in ALPHA_SHARE {
+            all.extend(V_MAX.map(|v_max| Gains { k_r, alpha: share / own.period_s, v_max, ..own }));
+        }
+    }
+    all
+}
+
 /// Candidates and what is proven of each, the best first.
 fn search(
     arm: &Setup,
@@ -331,14 +347,7 @@ fn search(
     let own = arm.robot.gains();
     let done = AtomicU64::new(0);
     let finer = if options.own_alone { 0 } else { STEPS.len() * REPEATS * 2 * 3 };
-    let mut grid = vec![own];
-    for k_r in K_R.into_iter().filter(|_| !options.own_alone) {
-        for share in ALPHA_SHARE {
-            for v_max in V_MAX {
-                grid.push(Gains { k_r, alpha: share / own.period_s, v_max, ..own });
-            }
-        }
-    }
+    let grid = if options.own_alone { vec![own] } else { grid(own) };
     let total = (grid.len() + finer) as u64;
     let assess = |gains: &Gains| {
         let found = measure::proven(arm, *gains, curves, CELLS);

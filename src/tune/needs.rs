@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{CELLS, TuningProblem, follow, measure};
 use crate::campaign::arm::Setup;
 use crate::reach::momentum::CycleTiming;
-use crate::robot::{Arm, Gains};
+use crate::robot::{Arm, Gains, TimingBounds};
 use crate::trajectory::Bezier;
 
 /// Factors by which one thing alone may be better.
@@ -26,7 +26,7 @@ const NARROWER: [f64; 4] = [1.0, 0.5, 0.25, 0.125];
 const SHORTER: u32 = 3;
 
 /// What would be enough for what is asked, each alone.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Needs {
     /// A control period, s; `None` if a 32nd of the robot's is not enough.
     pub period_s: Option<f64>,
@@ -34,6 +34,8 @@ pub struct Needs {
     pub armature_ratio: Option<f64>,
     /// A bound on the errors of measured velocities, rad/s (m/s); `None` if a 32nd of the robot's is not enough.
     pub velocity_rad_s: Option<f64>,
+    /// So many times as fresh readings and commands, of an arm that is late; `None` if 32 times are not enough.
+    pub fresher_ratio: Option<f64>,
 }
 
 /// Something about the robot that is to be better.
@@ -42,17 +44,23 @@ pub(super) enum Better {
     Period,
     Armature,
     Velocity,
+    Age,
 }
 
 impl Needs {
     /// By bisection of what `works` says of a thing that is better by a factor.
     pub(super) fn find(robot: &Arm, works: &(dyn Fn(Better, f64) -> bool + Sync)) -> Self {
-        let all = [Better::Period, Better::Armature, Better::Velocity];
-        let factors: Vec<Option<f64>> = all.par_iter().map(|what| enough(&|f| works(*what, f))).collect();
+        let all = [Better::Period, Better::Armature, Better::Velocity, Better::Age];
+        let found = |what: &Better| {
+            let changes = *what != Better::Age || !robot.timing().is_exact();
+            changes.then(|| enough(&|factor| works(*what, factor))).flatten()
+        };
+        let factors: Vec<Option<f64>> = all.par_iter().map(found).collect();
         Self {
             period_s: factors[0].map(|factor| robot.gains().period_s / factor),
             armature_ratio: factors[1],
             velocity_rad_s: factors[2].map(|factor| robot.sensors().velocity_rad_s / factor),
+            fresher_ratio: factors[3],
         }
     }
 }
@@ -63,12 +71,13 @@ impl fmt::Display for Needs {
             self.period_s.map(|s| format!("a control period of {:.3} ms", 1e3 * s)),
             self.armature_ratio.map(|ratio| format!("{ratio:.2} times the transmission inertia")),
             self.velocity_rad_s.map(|bound| format!("measured velocities within {bound:.2e} rad/s")),
+            self.fresher_ratio.map(|ratio| format!("readings and commands {ratio:.2} times as fresh")),
         ];
         let enough: Vec<String> = enough.into_iter().flatten().collect();
         if enough.is_empty() {
             return write!(
                 f,
-                "neither a control period nor velocity errors {MOST_BETTER} times smaller nor {MOST_BETTER} times the transmission inertia are \
+                "neither a control period, velocity errors nor ages {MOST_BETTER} times smaller nor {MOST_BETTER} times the transmission inertia are \
                  enough alone"
             );
         }
@@ -104,6 +113,16 @@ pub(super) fn better(robot: &Arm, what: Better, factor: f64) -> Option<Arm> {
             let mut sensors = robot.sensors();
             sensors.velocity_rad_s /= factor;
             robot.with_sensors(sensors)
+        }
+        Better::Age => {
+            let TimingBounds { reading_age_max_s, command_delay_max_s, jitter_max_s, drive_lag_max_s } =
+                robot.timing();
+            robot.with_timing(TimingBounds {
+                reading_age_max_s: reading_age_max_s / factor,
+                command_delay_max_s: command_delay_max_s / factor,
+                jitter_max_s: jitter_max_s / factor,
+                drive_lag_max_s: drive_lag_max_s / factor,
+            })
         }
     };
     changed.ok()

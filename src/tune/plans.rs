@@ -50,6 +50,19 @@ pub(super) fn first(task: &Task) -> Option<Bezier> {
 impl TuningProblem {
     /// Random plans within the position limits, the same for all gains; before them the first motion of a scenario that has one.
     pub(super) fn curves(&self, options: &TuneOptions) -> Result<Vec<Bezier>, TuneError> {
+        self.curves_that(options, |_| true)
+    }
+
+    /// Those that begin at rest.
+    pub(super) fn curves_from_rest(&self, options: &TuneOptions) -> Result<Vec<Bezier>, TuneError> {
+        self.curves_that(options, |curve| curve.state(0.0).dq.iter().all(|dq| *dq == 0.0))
+    }
+
+    fn curves_that(
+        &self,
+        options: &TuneOptions,
+        suits: impl Fn(&Bezier) -> bool,
+    ) -> Result<Vec<Bezier>, TuneError> {
         let mut rng = ChaCha8Rng::seed_from_u64(options.seed);
         let within = |curve: &Bezier| {
             let joints = self.arm.robot.joints.iter().zip(curve.end());
@@ -58,7 +71,9 @@ impl TuningProblem {
                 joint.limits.position.is_none_or(|(l, u)| (l + margin..=u - margin).contains(&q))
             })
         };
-        let drawn = (0..ATTEMPTS).filter_map(|_| self.arm.curve(&mut rng)).filter(within);
+        let drawn = (0..ATTEMPTS)
+            .filter_map(|_| self.arm.curve(&mut rng))
+            .filter(|curve| within(curve) && suits(curve));
         let drawn = self.first.clone().into_iter().chain(drawn.take(options.plans.max(1)));
         let curves: Vec<Bezier> = drawn.collect();
         if curves.is_empty() { Err(TuneError::Plans(self.arm.label.clone())) } else { Ok(curves) }

@@ -94,6 +94,7 @@ const PLANS: [Plan; 9] = [
             ("campaign::methods", "MethodsFile", "kind = methods"),
             ("campaign::regressors", "RegressorsFile", "kind = regressors"),
             ("campaign::widths", "WidthsFile", "kind = widths"),
+            ("campaign::payloads", "PayloadsFile", "kind = payloads"),
             ("campaign::excitation", "ExcitationFile", "kind = excitation"),
             ("campaign::estimation", "StartsFile", "kind = estimation"),
             ("campaign::estimation::noise", "NoiseFile", "kind = estimation_noise"),

@@ -1,6 +1,6 @@
 //! What passes in a tick: one command all through it, or more where commands act late.
 
-use super::super::plant::{ActingTorques, SUBSTEPS};
+use super::super::plant::{ActingTorques, Moment, SUBSTEPS};
 use super::{DriveLag, Lateness, Supposed, World, place};
 
 /// How far a tick has come, and how near anything was in it.
@@ -62,7 +62,7 @@ impl World {
         let (scene, at_first) = (&mut self.scene, &self.at_first);
         let (paths, fault) = (&self.paths, self.faults.fast_obstacle.as_ref());
         let torques = ActingTorques { constant: &acting, fading: &fading };
-        self.plant.advance(torques, length_s, |q, dq| {
+        self.plant.advance(torques, length_s, |Moment { q, dq, encoders }| {
             passed.t += step;
             passed.since += step;
             let since = passed.since;
@@ -71,6 +71,8 @@ impl World {
             (passed.closest, passed.approach) = (passed.closest.min(near), passed.approach.min(coming));
             if let Some(supposed) = reference {
                 supposed.reference.curve.evaluate(passed.t, desired);
+                // What is proven is proven of what encoders see.
+                let (q, dq) = encoders;
                 let share = errors.share(robot, supposed, (passed.t, q, dq), desired);
                 audit.follow(q, dq, desired, &supposed.reference, share);
             }
@@ -121,7 +123,7 @@ impl World {
         passed.t += length_s;
         if let Some(supposed) = reference {
             supposed.reference.curve.evaluate(passed.t, &mut self.desired);
-            let (q, dq) = (self.plant.link_positions(), self.plant.link_velocities());
+            let (q, dq) = self.plant.at_encoders();
             let share = self.errors.share(&self.robot, supposed, (passed.t, q, dq), &self.desired);
             self.audit.follow(q, dq, &self.desired, &supposed.reference, share);
         }
