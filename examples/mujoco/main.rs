@@ -3,6 +3,7 @@
 //! `examples/mujoco/run` makes what is needed and starts this.
 
 mod arm;
+mod momentum;
 mod peer;
 mod table;
 mod truth;

@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use surelift::robot::Placement;
+use surelift::robot::{Placement, TimingBounds};
 use thiserror::Error;
 
 /// Version of the protocol; both sides must have the same.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 /// An answer that is longer, bytes, is none.
 const LONGEST: u32 = 1 << 24;
 /// Lines of the peer's last words that are kept.
@@ -141,6 +141,33 @@ pub struct HeldSetup {
     pub radius: f64,
 }
 
+/// How late an arm is at most, s; see [`TimingBounds`]. All are written down, also those that are zero.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct TimingSetup {
+    /// Age of a tick's readings, all of one moment.
+    pub reading_age_max_s: f64,
+    /// From a tick until its command acts; it does until the next one acts.
+    pub command_delay_max_s: f64,
+    /// What two ticks are nearer or farther apart than the period.
+    pub jitter_max_s: f64,
+    /// Time constant of the first-order lag of a drive.
+    pub drive_lag_max_s: f64,
+}
+
+impl TimingSetup {
+    /// Each bound times what `times` has for it.
+    pub fn scaled(bounds: TimingBounds, times: [f64; 4]) -> Self {
+        let TimingBounds { reading_age_max_s, command_delay_max_s, jitter_max_s, drive_lag_max_s } = bounds;
+        let [age, delay, jitter, lag] = times;
+        Self {
+            reading_age_max_s: age * reading_age_max_s,
+            command_delay_max_s: delay * command_delay_max_s,
+            jitter_max_s: jitter * jitter_max_s,
+            drive_lag_max_s: lag * drive_lag_max_s,
+        }
+    }
+}
+
 /// All that the peer needs to make its arm.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
@@ -172,6 +199,8 @@ pub struct Setup {
     pub torque_ratio: f64,
     /// See there.
     pub torque_abs_nm: f64,
+    /// Bounds on how late readings, commands, ticks and drives are.
+    pub timing: TimingSetup,
     /// Whether errors are at the ends of their bounds.
     pub at_ends: bool,
     /// Seed of the errors.
@@ -183,18 +212,31 @@ pub struct Setup {
 pub struct Answer {
     /// Encoders at the next tick: positions, rad, and speeds, rad/s.
     pub reading: (Vec<f64>, Vec<f64>),
-    /// What the torque sensors say of this period, N m.
+    /// What the torque sensors say of this period, as a mean, N m.
     pub measured: Vec<f64>,
-    /// What the drives applied, N m.
+    /// What the drives applied where it was most, N m.
     pub applied: Vec<f64>,
-    /// True positions and speeds after each step.
-    pub path: Vec<(Vec<f64>, Vec<f64>)>,
+    /// When the next tick is, s since the start.
+    pub t: f64,
     /// True mass matrix at the end, transmissions included, row by row.
     pub mass: Vec<f64>,
     /// Least distance between what must not touch, m; infinite where none is near.
     pub least_m: f64,
     /// Contacts.
     pub contacts: f64,
+    /// The true state after each step.
+    pub path: Vec<Passed>,
+}
+
+/// A true state.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Passed {
+    /// Time since the tick, s.
+    pub since_s: f64,
+    /// Positions, rad.
+    pub q: Vec<f64>,
+    /// Speeds, rad/s.
+    pub dq: Vec<f64>,
 }
 
 /// What the peer says at the end.
@@ -228,7 +270,6 @@ pub struct Peer {
     words: Arc<Mutex<Vec<String>>>,
     patience: Duration,
     joints: usize,
-    steps: usize,
 }
 
 impl Peer {
@@ -294,7 +335,6 @@ impl Peer {
             words: Arc::default(),
             patience,
             joints: setup.joints.len(),
-            steps: setup.steps,
         }
     }
 
@@ -315,7 +355,7 @@ impl Peer {
     /// # Errors
     /// [`PeerError`].
     pub fn first_reading(&mut self) -> Result<(Vec<f64>, Vec<f64>), PeerError> {
-        let mut all = self.numbers("the first reading", b"q", 2 * self.joints)?;
+        let mut all = self.numbers("the first reading", b"q", (2 * self.joints, 0))?;
         let dq = all.split_off(self.joints);
         Ok((all, dq))
     }
@@ -347,35 +387,55 @@ impl Peer {
     }
 
     fn period(&mut self, what: &'static str, request: &[u8]) -> Result<Answer, PeerError> {
-        let (n, steps) = (self.joints, self.steps);
-        let all = self.numbers(what, request, 4 * n + 2 * n * steps + n * n + 2)?;
+        let n = self.joints;
+        let all = self.numbers(what, request, (period_numbers(n), 2 * n + 1))?;
         let mut rest = all.as_slice();
         let mut take = |count: usize| {
             let (taken, left) = rest.split_at(count);
             rest = left;
             taken.to_vec()
         };
-        Ok(Answer {
+        let steps = (all.len() - period_numbers(n)) / (2 * n + 1);
+        let answer = Answer {
             reading: (take(n), take(n)),
             measured: take(n),
             applied: take(n),
-            path: (0..steps).map(|_| (take(n), take(n))).collect(),
+            t: take(1)[0],
             mass: take(n * n),
             least_m: take(1)[0],
             contacts: take(1)[0],
-        })
+            path: (0..steps).map(|_| Passed { since_s: take(1)[0], q: take(n), dq: take(n) }).collect(),
+        };
+        let mut before = 0.0;
+        for Passed { since_s, .. } in &answer.path {
+            if *since_s <= before {
+                let reason = format!("a step at {since_s} s of its tick, expected one later than {before} s");
+                return Err(PeerError::Answer { request: what, reason });
+            }
+            before = *since_s;
+        }
+        Ok(answer)
     }
 
-    /// An answer of so many numbers. One alone need not be finite: the last but one of a period, a distance.
-    fn numbers(&mut self, what: &'static str, request: &[u8], count: usize) -> Result<Vec<f64>, PeerError> {
+    /// An answer of so many numbers, and as many more, once or several times, if that is above 0. One alone need not be finite: the last but one of the first ones of
+    /// a period, a distance.
+    fn numbers(
+        &mut self,
+        what: &'static str,
+        request: &[u8],
+        (first, each): (usize, usize),
+    ) -> Result<Vec<f64>, PeerError> {
         let wrong = |reason: String| PeerError::Answer { request: what, reason };
         let bytes = self.ask(what, request, b's')?;
-        if bytes.len() != 8 * count {
-            return Err(wrong(format!("{} bytes, expected {count} numbers of 8", bytes.len())));
+        let (count, rest) = (bytes.len() / 8, bytes.len() % 8);
+        let good = if each == 0 { count == first } else { count > first && (count - first) % each == 0 };
+        if rest != 0 || !good {
+            let steps = if each == 0 { String::new() } else { format!(" and {each} for each step") };
+            return Err(wrong(format!("{} bytes, expected {first} numbers of 8{steps}", bytes.len())));
         }
         let eight = |chunk: &[u8]| chunk.try_into().map(f64::from_le_bytes).unwrap_or(f64::NAN);
         let all: Vec<f64> = bytes.chunks_exact(8).map(eight).collect();
-        let far = |k: usize, x: f64| count > 2 * self.joints && k + 2 == count && x == f64::INFINITY;
+        let far = |k: usize, x: f64| each > 0 && k + 2 == first && x == f64::INFINITY;
         match all.iter().enumerate().find(|&(k, &x)| !x.is_finite() && !far(k, x)) {
             Some((k, x)) => Err(wrong(format!("{x} as number {} of {count}, expected a finite one", k + 1))),
             None => Ok(all),
@@ -438,6 +498,11 @@ impl Drop for Peer {
             let _ = child.wait();
         }
     }
+}
+
+/// Numbers in the answer of a period, but for its steps, by an arm of so many joints.
+fn period_numbers(joints: usize) -> usize {
+    4 * joints + 1 + joints * joints + 2
 }
 
 /// The next frame, if there is a whole one; only its length if that cannot be.
