@@ -91,16 +91,17 @@ impl Draw {
     /// What cannot be passed, and why.
     fn fault(&self, robot: &Arm) -> Option<String> {
         let (effect, times) = self.beyond?;
-        let (name, bound) = effect.of_timing(&robot.timing())?;
-        let file = &robot.name;
-        if bound == 0.0 {
+        let (file, timing) = (&robot.name, robot.timing());
+        if let Some((name, _)) = effect.of_timing(&timing).filter(|(_, bound)| *bound == 0.0) {
             return Some(format!(
                 "beyond: `{name}` is 0 in the file of robot `{file}`, expected a bound to pass"
             ));
         }
-        let period_s = robot.gains().period_s;
-        (effect == Effect::Jitter && times * bound >= period_s).then(|| {
-            format!("times: {times} times `{name}` of robot `{file}` is {} s, expected less than its period of {period_s} s", times * bound)
+        let (jitter_s, period_s) = (self.times(Effect::Jitter) * timing.jitter_max_s, robot.gains().period_s);
+        (jitter_s >= period_s).then(|| {
+            format!(
+                "times: {times} times `jitter_max_s` of robot `{file}` is {jitter_s} s, expected less than its period of {period_s} s"
+            )
         })
     }
 
