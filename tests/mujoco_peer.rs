@@ -7,6 +7,8 @@ mod arm;
 mod momentum;
 #[path = "../examples/mujoco/peer.rs"]
 mod peer;
+#[path = "../examples/mujoco/setup.rs"]
+mod setup;
 #[path = "../examples/mujoco/truth.rs"]
 mod truth;
 
@@ -24,7 +26,8 @@ use surelift::robot::{Arm, TimingBounds};
 use surelift::scenario::Scenario;
 
 use arm::PeerArm;
-use peer::{Peer, PeerError, Setup};
+use peer::{Peer, PeerError};
+use setup::Setup;
 use truth::{Draw, Effect, Truth};
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -37,7 +40,7 @@ fn task(name: &str) -> Task {
 }
 
 fn drawn(task: &Task, seed: u64) -> Truth {
-    let draw = Draw { seed, beyond: None, off_axis_m: None };
+    let draw = Draw { seed, beyond: None, off_axis_m: None, springs: None };
     truth::draw(task, "my_arm.urdf", STEPS, &draw).unwrap()
 }
 
@@ -434,7 +437,7 @@ fn draws_are_within_their_bounds_reach_them_and_pass_them_where_asked() {
     let (mut masses, mut at_an_end) = (vec![], 0);
     for seed in 0..20 {
         for off_axis_m in [None, Some([0.04, 0.12])] {
-            let draw = Draw { seed, beyond: None, off_axis_m };
+            let draw = Draw { seed, beyond: None, off_axis_m, springs: None };
             let truth = truth::draw(&task, "gen3.urdf", STEPS, &draw).unwrap();
             assert!(prior.contains(&truth.theta), "seed {seed}");
             let body = &truth.theta[robot.body_range(robot.end_effector())];
@@ -452,7 +455,7 @@ fn draws_are_within_their_bounds_reach_them_and_pass_them_where_asked() {
     let spread = masses.iter().fold((f64::MAX, 0.0_f64), |(l, u), &m| (l.min(m), u.max(m)));
     assert!(spread.0 < 2.0 && spread.1 > 4.5, "{spread:?}");
     let beyond = |effect, times| {
-        let draw = Draw { seed: 0, beyond: Some((effect, times)), off_axis_m: None };
+        let draw = Draw { seed: 0, beyond: Some((effect, times)), off_axis_m: None, springs: None };
         truth::draw(&task, "gen3.urdf", STEPS, &draw).unwrap()
     };
     let heavy = beyond(Effect::Payload, 2.0).theta[robot.body_range(robot.end_effector()).start];
@@ -471,7 +474,7 @@ fn draws_are_within_their_bounds_reach_them_and_pass_them_where_asked() {
 fn times_are_drawn_as_the_file_bounds_them_and_pass_only_bounds_that_are_there() {
     let task = late_task();
     let drawn = |beyond| {
-        let draw = Draw { seed: 3, beyond, off_axis_m: None };
+        let draw = Draw { seed: 3, beyond, off_axis_m: None, springs: None };
         truth::draw(&task, "my_arm.urdf", STEPS, &draw).map(|truth| truth.setup.timing)
     };
     let near = |a: f64, b: f64| a <= b && a > (1.0 - 1e-6) * b || a == b;

@@ -4,7 +4,7 @@ Nothing of the library's dynamics is used here. MuJoCo reads the URDF itself, in
 contacts. Transmission inertia is MuJoCo's `armature`, viscous friction its `damping`. Coulomb friction is a passive force of this file (`Friction`): MuJoCo's
 `frictionloss` is a soft constraint whose force is not the Coulomb torque while the drive decelerates a joint, so it would break the stated friction law.
 
-First line in: a JSON object, `Setup` of peer.rs. All that follows: see `serve`.
+First line in: a JSON object, `Setup` of setup.rs. All that follows: see `serve`.
 """
 
 import json
@@ -15,6 +15,7 @@ import sys
 import mujoco
 import numpy as np
 
+from elastic import Springs
 from late import Clock, DriveLag
 
 PROTOCOL = 2
@@ -107,14 +108,19 @@ class Plant:
         # Independent draws, so that a scenario without drive errors sees the same sensors as one with them.
         seeds = np.random.SeedSequence(setup["seed"]).spawn(12)
         self.rng = [np.random.default_rng(seed) for seed in seeds]
+        self.springs = Springs(setup["springs"], self.n)
         self.model = self.read_urdf()
         self.data = mujoco.MjData(self.model)
         self.own_parameters()
         self.errors()
         self.times()
-        self.data.qpos[:] = vector(setup["start"], self.n, "start")
+        self.springs.start(self.model, self.data, vector(setup["start"], self.n, "start"))
+        # Positions and speeds of the links, and of what the encoders are at. They stay views of the state.
+        links, encoders = self.springs.links, self.springs.encoders
+        self.q, self.dq = self.data.qpos[links], self.data.qvel[links]
+        self.at_encoders = (self.data.qpos[encoders], self.data.qvel[encoders])
         mujoco.mj_forward(self.model, self.data)
-        self.mass = np.zeros((self.n, self.n))
+        self.mass = np.zeros((self.model.nv, self.model.nv))
         self.touched, self.least_m, self.near_m = {}, float("inf"), 0.0
         mujoco.set_mjcb_passive(self.passive)
 
@@ -135,6 +141,7 @@ class Plant:
         self.body = [int(b) for b in plain.jnt_bodyid]
         self.frames(plain)
         self.add_held(spec, plain)
+        self.springs.add_transmissions(spec)
         # The pedestal and the first body share a housing; MuJoCo leaves out parent and child except where the parent is the world.
         spec.add_exclude(name="pedestal", bodyname1="world", bodyname2=plain.body(self.body[0]).name)
         for geom in spec.geoms:
@@ -221,7 +228,7 @@ class Plant:
             m.body_mass[b], m.body_ipos[b], m.body_inertia[b] = mass, c, moments_
             mujoco.mju_mat2Quat(m.body_iquat[b], axes.flatten())
             m.body_sameframe[b] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
-            m.dof_armature[j], m.dof_damping[j] = joint["armature"], joint["viscous"]
+        self.springs.own_inertia(m, *(vector([joint[key] for joint in joints], self.n, key) for key in ("armature", "viscous")))
         mujoco.mj_setConst(m, self.data)
 
     def errors(self):
@@ -250,7 +257,9 @@ class Plant:
 
     def passive(self, model, data):
         """What acts on the joints beside drives, gravity and MuJoCo's own damping; called in each stage of each step."""
-        data.qfrc_passive[:] += self.unmodelled.at(data.qpos) - self.friction.torque(data.qvel) - self.offset
+        links, motors = self.springs.links, self.springs.motors
+        data.qfrc_passive[motors] += self.unmodelled.at(data.qpos[links]) - self.friction.torque(data.qvel[motors]) - self.offset
+        self.springs.push(data)
 
     # Ticks.
 
@@ -261,11 +270,11 @@ class Plant:
         self.model.opt.disableflags = flags & ~off if yes else flags | off
 
     def encoders(self):
-        q, dq = self.clock.told(self.data.qpos, self.data.qvel)
+        q, dq = self.clock.told(*self.at_encoders)
         return q + self.position.at(q), dq + self.velocity.at(q)
 
     def torque_sensors(self, torque):
-        q = self.data.qpos
+        q = self.q
         return torque + self.torque_ratio.at(q) * np.abs(torque) + self.torque_abs.at(q)
 
     def new_tick(self):
@@ -278,7 +287,7 @@ class Plant:
         # What is farther away than an arm moves within a tick cannot touch: the search for contacts is left out until the tick's end.
         self.look(self.near_m < ALONE_M)
         path, torques = [], []
-        self.clock.remember(0.0, self.data.qpos, self.data.qvel)
+        self.clock.remember(0.0, *self.at_encoders)
         for since, until, acting in self.clock.pieces():
             if acting is None:
                 self.brake(since, until, path, torques)
@@ -295,22 +304,21 @@ class Plant:
         self.lag.new_lags()
         for k in range(steps):
             asked = self.lag.mean(command, h)
-            applied = asked + self.drive_error.at(d.qpos) + self.drive_ratio.at(d.qpos) * np.abs(asked)
+            applied = asked + self.drive_error.at(self.q) + self.drive_ratio.at(self.q) * np.abs(asked)
             torques.append((h, applied))
-            d.qfrc_applied[:] = applied
+            d.qfrc_applied[self.springs.motors] = applied
             mujoco.mj_step(m, d)
             self.note(since + (k + 1) * h, path)
 
     def note(self, since, path):
-        q, dq = self.data.qpos, self.data.qvel
-        path += [[since], q.copy(), dq.copy()]
-        self.clock.remember(since, q, dq)
+        path += [[since], self.q.copy(), self.dq.copy()]
+        self.clock.remember(since, *self.at_encoders)
 
     def hold(self):
         self.clock.begin()
         path, torques = [], []
         self.clock.let_go()
-        self.clock.remember(0.0, self.data.qpos, self.data.qvel)
+        self.clock.remember(0.0, *self.at_encoders)
         for since, until, _ in self.clock.pieces():
             self.brake(since, until, path, torques)
         return self.end(path, torques)
@@ -321,10 +329,10 @@ class Plant:
         d.qvel[:] = 0.0
         d.qfrc_applied[:] = 0.0
         mujoco.mj_forward(self.model, d)
-        applied = d.qfrc_bias + self.stuck * self.friction.coulomb + self.offset - self.unmodelled.at(d.qpos)
+        applied = d.qfrc_bias[self.springs.links] + self.stuck * self.friction.coulomb + self.offset - self.unmodelled.at(self.q)
         # What a drive errs by is not a part of what lags.
-        without = applied - self.drive_error.at(d.qpos)
-        self.lag.hold(without / (1.0 + self.drive_ratio.at(d.qpos) * np.sign(without)))
+        without = applied - self.drive_error.at(self.q)
+        self.lag.hold(without / (1.0 + self.drive_ratio.at(self.q) * np.sign(without)))
         torques.append((until - since, applied))
         self.note(until, path)
 
@@ -352,7 +360,7 @@ class Plant:
                     self.touched.setdefault(pair, self.clock.t)
         self.near_m, self.least_m = least, min(self.least_m, least)
         self.new_tick()
-        return np.concatenate([*self.encoders(), measured, largest, [self.clock.t], self.mass.flatten(), [least, float(touching)], *path])
+        return np.concatenate([*self.encoders(), measured, largest, [self.clock.t], self.mass[: self.n, : self.n].flatten(), [least, float(touching)], *path])
 
     def reading(self):
         self.clock.age = 0.0

@@ -10,7 +10,9 @@ use surelift::inertia::pseudo::check_physical;
 use surelift::inertia::{ARMATURE, COULOMB, INERTIAL, OFFSET, ParameterSet, VISCOUS};
 use surelift::robot::{Arm, Primitive, TimingBounds};
 
-use crate::peer::{FrameSetup, HeldSetup, JointSetup, ObstacleSetup, PROTOCOL, Setup, TimingSetup};
+use crate::setup::{
+    FrameSetup, HeldSetup, JointSetup, ObstacleSetup, PROTOCOL, Setup, SpringSetup, TimingSetup,
+};
 
 /// Draws until a body that can exist is given up for another way to draw one.
 const DRAWS: usize = 4000;
@@ -79,6 +81,8 @@ pub struct Draw {
     pub beyond: Option<(Effect, f64)>,
     /// How far beside the hand's axis the centre of what is held is, m: least and most.
     pub off_axis_m: Option<[f64; 2]>,
+    /// Springs in the joints.
+    pub springs: Option<SpringSetup>,
 }
 
 impl Draw {
@@ -300,6 +304,7 @@ fn setup(
             [Effect::ReadingAge, Effect::CommandDelay, Effect::Jitter, Effect::DriveLag]
                 .map(|effect| WITHIN * draw.times(effect)),
         ),
+        springs: draw.springs,
         at_ends: draw.at_ends(),
         seed: draw.seed,
     }
