@@ -3,11 +3,16 @@
 
 #[path = "../examples/mujoco/arm.rs"]
 mod arm;
+#[path = "../examples/mujoco/momentum.rs"]
+mod momentum;
 #[path = "../examples/mujoco/peer.rs"]
 mod peer;
+#[path = "../examples/mujoco/setup.rs"]
+mod setup;
 #[path = "../examples/mujoco/truth.rs"]
 mod truth;
 
+use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, Write, pipe};
 use std::path::Path;
 use std::process::Command;
@@ -17,22 +22,25 @@ use std::time::Duration;
 use surelift::dynamics::Workspace;
 use surelift::horizon::{self, Hardware, Outcome, Reading, RunOptions, Task};
 use surelift::inertia::ParameterSet;
-use surelift::robot::Arm;
+use surelift::robot::{Arm, TimingBounds};
 use surelift::scenario::Scenario;
 
 use arm::PeerArm;
-use peer::{Peer, PeerError, Setup};
+use peer::{Peer, PeerError};
+use setup::Setup;
 use truth::{Draw, Effect, Truth};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const STEPS: usize = 4;
+/// The other end's own steps in each of these.
+const FINE: usize = 5;
 
 fn task(name: &str) -> Task {
     Scenario::load(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap().split().0
 }
 
 fn drawn(task: &Task, seed: u64) -> Truth {
-    let draw = Draw { seed, beyond: None, off_axis_m: None };
+    let draw = Draw { seed, beyond: None, off_axis_m: None, springs: None };
     truth::draw(task, "my_arm.urdf", STEPS, &draw).unwrap()
 }
 
@@ -47,6 +55,9 @@ enum Whim {
     Sleeps,
     Text,
     Huge,
+    Earlier,
+    Unordered,
+    Pushes,
 }
 
 /// The other end: an arm without friction below the stiction speed's ends, and the protocol.
@@ -57,6 +68,17 @@ struct FakePeer {
     setup: Setup,
     q: Vec<f64>,
     dq: Vec<f64>,
+    ticks: usize,
+    /// By how many fine steps the clock is ahead of whole periods.
+    shift: isize,
+    /// Commands on their way, and in how many fine steps they act.
+    coming: VecDeque<(usize, Vec<f64>)>,
+    /// None while the arm is held.
+    acting: Option<Vec<f64>>,
+    /// After each fine step, the newest last.
+    past: Vec<(Vec<f64>, Vec<f64>)>,
+    /// Beside the commands, N m.
+    push: f64,
     whim: (Whim, u64),
 }
 
@@ -81,7 +103,9 @@ impl FakePeer {
                         bytes.chunks_exact(8).map(|x| f64::from_le_bytes(x.try_into().unwrap())).collect();
                     assert!(tau.iter().all(|x| x.is_finite()), "a command of {tau:?}");
                     let answer = self.command(&tau);
-                    if self.whim.0 != Whim::None && asked == self.whim.1 {
+                    if self.whim.0 == Whim::Pushes && asked == self.whim.1 {
+                        self.push = 200.0;
+                    } else if self.whim.0 != Whim::None && asked == self.whim.1 {
                         return self.misbehave(answer, &mut answers);
                     }
                     asked += 1;
@@ -100,7 +124,17 @@ impl FakePeer {
 
     fn misbehave(&self, mut answer: Vec<f64>, answers: &mut PipeWriter) -> std::io::Result<()> {
         match self.whim.0 {
-            Whim::None | Whim::Ends => Ok(()),
+            Whim::None | Whim::Ends | Whim::Pushes => Ok(()),
+            Whim::Earlier => {
+                answer[4 * self.q.len()] = 0.1;
+                numbers(answers, &answer)
+            }
+            Whim::Unordered => {
+                let n = self.q.len();
+                let steps = 4 * n + 1 + n * n + 2;
+                answer[steps + 2 * n + 1] = answer[steps];
+                numbers(answers, &answer)
+            }
             Whim::Nan => {
                 answer[2] = f64::NAN;
                 numbers(answers, &answer)
@@ -116,44 +150,90 @@ impl FakePeer {
         }
     }
 
+    /// Fine steps in a time, s.
+    fn fine(&self, s: f64) -> usize {
+        (s * (STEPS * FINE) as f64 / self.setup.period_s).round() as usize
+    }
+
+    /// Ages and delays are at one end of their bounds and the other by turns, and so is the jitter at every other tick.
     fn command(&mut self, tau: &[f64]) -> Vec<f64> {
-        let (n, fine) = (self.q.len(), 5);
-        let step = self.setup.period_s / (STEPS * fine) as f64;
-        let (mut path, mut ddq) = (vec![], vec![0.0; n]);
-        for k in 0..STEPS * fine {
-            let mut moved = tau.to_vec();
-            for (j, moved) in moved.iter_mut().enumerate() {
-                let own = self.robot.joint_parameters(&self.theta, j);
-                let sign = (self.dq[j] / self.setup.stiction_speed_rad_s).clamp(-1.0, 1.0);
-                *moved -= own.coulomb * sign + own.viscous * self.dq[j] + own.offset;
+        let (n, odd, step) = (self.q.len(), self.ticks % 2, self.setup.period_s / (STEPS * FINE) as f64);
+        let timing = self.setup.timing;
+        let delay = odd * self.fine(timing.command_delay_max_s);
+        let before = self.coming.back().map_or(0, |(before, _)| *before);
+        self.coming.push_back((delay.max(before), tau.to_vec()));
+        let length = self.next_length();
+        let (mut path, mut sum, mut most) = (vec![], vec![0.0; n], vec![0.0f64; n]);
+        for k in 0..length {
+            while self.coming.front().is_some_and(|(at, _)| *at == 0) {
+                self.acting = self.coming.pop_front().map(|(_, tau)| tau);
             }
-            let Self { robot, theta, dynamics, q, dq, .. } = self;
-            dynamics.forward_dynamics(robot, q, dq, &moved, theta, &mut ddq);
+            self.coming.iter_mut().for_each(|(at, _)| *at -= 1);
+            let applied = self.acting.clone().unwrap_or_else(|| self.holding());
             for j in 0..n {
-                dq[j] += step * ddq[j];
-                q[j] += step * dq[j];
+                sum[j] += applied[j] / length as f64;
+                most[j] = if applied[j].abs() > most[j].abs() { applied[j] } else { most[j] };
             }
-            if (k + 1) % fine == 0 {
-                path.extend(q.iter().chain(dq.iter()).copied());
+            if self.acting.is_some() {
+                self.step(&applied, step);
+            }
+            self.past.push((self.q.clone(), self.dq.clone()));
+            if (k + 1) % FINE == 0 || k + 1 == length {
+                path.push((k + 1) as f64 * step);
+                path.extend(self.q.iter().chain(&self.dq));
             }
         }
-        self.answer(tau, path)
+        self.answer((&sum, &most), path, odd * self.fine(timing.reading_age_max_s))
+    }
+
+    fn next_length(&mut self) -> usize {
+        let jitter = self.fine(self.setup.timing.jitter_max_s) as isize;
+        let longer = if self.ticks % 4 < 2 { jitter } else { -jitter };
+        self.ticks += 1;
+        self.shift += longer;
+        (STEPS * FINE).saturating_add_signed(longer)
+    }
+
+    fn step(&mut self, applied: &[f64], step: f64) {
+        let mut moved = applied.to_vec();
+        moved[0] += self.push;
+        for (j, moved) in moved.iter_mut().enumerate() {
+            let own = self.robot.joint_parameters(&self.theta, j);
+            let sign = (self.dq[j] / self.setup.stiction_speed_rad_s).clamp(-1.0, 1.0);
+            *moved -= own.coulomb * sign + own.viscous * self.dq[j] + own.offset;
+        }
+        let mut ddq = vec![0.0; applied.len()];
+        let Self { robot, theta, dynamics, q, dq, .. } = self;
+        dynamics.forward_dynamics(robot, q, dq, &moved, theta, &mut ddq);
+        for j in 0..q.len() {
+            dq[j] += step * ddq[j];
+            q[j] += step * dq[j];
+        }
+    }
+
+    fn holding(&mut self) -> Vec<f64> {
+        let n = self.q.len();
+        let (zeros, mut tau) = (vec![0.0; n], vec![0.0; n]);
+        self.dynamics.inverse_dynamics(&self.robot, &self.q, &zeros, &zeros, &self.theta, &mut tau);
+        tau
     }
 
     fn hold(&mut self) -> Vec<f64> {
-        let n = self.q.len();
+        let length = self.next_length();
         self.dq.fill(0.0);
-        let (zeros, mut tau) = (vec![0.0; n], vec![0.0; n]);
-        self.dynamics.inverse_dynamics(&self.robot, &self.q, &zeros, &zeros, &self.theta, &mut tau);
-        let still = [self.q.clone(), zeros].concat();
-        self.answer(&tau, still.repeat(STEPS))
+        self.acting = None;
+        self.coming.clear();
+        let tau = self.holding();
+        let mut path = vec![length as f64 * self.setup.period_s / (STEPS * FINE) as f64];
+        path.extend(self.q.iter().chain(&self.dq));
+        self.past.extend(vec![(self.q.clone(), self.dq.clone()); length]);
+        self.answer((&tau, &tau), path, 0)
     }
 
-    /// The mass matrix column by column: what unit accelerations ask for, without gravity and speed.
-    fn answer(&mut self, tau: &[f64], path: Vec<f64>) -> Vec<f64> {
+    /// The mass matrix column by column: what unit accelerations ask for, without gravity and speed. The reading is so many fine steps old.
+    fn answer(&mut self, (mean, most): (&[f64], &[f64]), path: Vec<f64>, age: usize) -> Vec<f64> {
         let n = self.q.len();
-        let (zeros, mut rest, mut mass) = (vec![0.0; n], vec![0.0; n], vec![0.0; n * n]);
-        self.dynamics.inverse_dynamics(&self.robot, &self.q, &zeros, &zeros, &self.theta, &mut rest);
+        let (zeros, rest, mut mass) = (vec![0.0; n], self.holding(), vec![0.0; n * n]);
         for j in 0..n {
             let (mut unit, mut column) = (zeros.clone(), zeros.clone());
             unit[j] = 1.0;
@@ -162,8 +242,11 @@ impl FakePeer {
                 mass[n * i + j] = column[i] - rest[i];
             }
         }
-        [self.q.clone(), self.dq.clone(), tau.to_vec(), tau.to_vec(), path, mass, vec![f64::INFINITY, 0.0]]
-            .concat()
+        let (q, dq) = self.past[self.past.len() - 1 - age].clone();
+        let shift = self.shift as f64 / (STEPS * FINE) as f64;
+        let t = (self.ticks as f64 + shift) * self.setup.period_s;
+        let least = vec![f64::INFINITY, 0.0];
+        [q, dq, mean.to_vec(), most.to_vec(), vec![t], mass, least, path].concat()
     }
 }
 
@@ -189,6 +272,12 @@ fn connected<'a>(
         setup: truth.setup.clone(),
         q: task.start.clone(),
         dq: vec![0.0; task.robot.dof()],
+        ticks: 0,
+        shift: 0,
+        coming: VecDeque::new(),
+        acting: None,
+        past: vec![],
+        push: 0.0,
         whim,
     };
     let served = thread::spawn(move || fake.serve(reads_requests, writes_answers));
@@ -214,8 +303,54 @@ fn an_arm_behind_two_pipes_runs_the_whole_loop() {
     assert!(seen.violations().is_empty() && seen.violated_s.is_none(), "{seen:?}");
     // It was looked at, and there was something to see.
     assert!(0.0 < seen.energy && seen.energy < 1.0 && 0.0 < seen.tube && seen.tube < 1.0, "{seen:?}");
+    assert!(0.0 < seen.acceleration && seen.acceleration < 1.0 && seen.momentum == 0.0, "{seen:?}");
     assert!(seen.speed > 0.01 && seen.torque > 0.01 && seen.position_rad.is_finite(), "{seen:?}");
     assert_eq!(farewell.touched, []);
+}
+
+/// A task whose arm is late.
+fn late_task() -> Task {
+    let mut task = task("examples/my_arm/first_move.toml");
+    let timing = TimingBounds {
+        reading_age_max_s: 5e-4,
+        command_delay_max_s: 4e-4,
+        jitter_max_s: 1e-4,
+        ..TimingBounds::EXACT
+    };
+    task.robot = task.robot.with_timing(timing).unwrap();
+    task
+}
+
+#[test]
+fn an_arm_that_is_late_runs_the_whole_loop_by_its_own_stamps() {
+    let task = late_task();
+    let truth = drawn(&task, 2);
+    let (mut arm, served) = connected(&task, &truth, (Whim::None, 0));
+    let record = horizon::run(&task, &mut arm, &options(), &mut ()).unwrap();
+    assert_eq!(record.outcome, Outcome::Success, "{:?}", record.reason);
+    // Two ticks are longer by 0.1 ms, and two are shorter.
+    let ticks = |k: usize| (record.log[k + 1].t - record.log[k].t) * 1e3;
+    let lengths: Vec<f64> = (0..8).map(ticks).collect();
+    assert!(lengths.iter().all(|x| ((x - 1.0).abs() - 0.1).abs() < 1e-9), "{lengths:?}");
+    let (seen, _) = arm.end().unwrap();
+    served.join().unwrap().unwrap();
+    assert!(seen.violations().is_empty() && seen.violated_s.is_none(), "{seen:?}");
+    assert!(0.0 < seen.momentum && seen.momentum < 1.0 && 0.0 < seen.tube && seen.tube < 1.0, "{seen:?}");
+    assert!(0.0 < seen.acceleration && seen.acceleration < 1.0 && seen.energy == 0.0, "{seen:?}");
+}
+
+#[test]
+fn a_late_arm_that_is_pushed_out_of_its_tube_is_seen() {
+    let task = late_task();
+    let truth = drawn(&task, 2);
+    let (mut arm, served) = connected(&task, &truth, (Whim::Pushes, 300));
+    let record = horizon::run(&task, &mut arm, &options(), &mut ()).unwrap();
+    assert_eq!(record.outcome, Outcome::AssumptionBroken, "{:?}", record.reason);
+    let (seen, _) = arm.end().unwrap();
+    served.join().unwrap().unwrap();
+    assert!(seen.momentum > 1.0 && seen.acceleration > 1.0, "{seen:?}");
+    let violations = seen.violations();
+    assert!(violations.contains(&"tube") && violations.contains(&"acceleration"), "{violations:?}");
 }
 
 #[test]
@@ -261,8 +396,10 @@ fn failure(whim: Whim) -> PeerError {
 fn an_end_that_dies_or_answers_nonsense_ends_the_run_and_is_named() {
     for (whim, expected) in [
         (Whim::Ends, "ended before it answered a command"),
-        (Whim::Nan, "NaN as number 3 of 47, expected a finite one"),
-        (Whim::Short, "368 bytes, expected 47 numbers of 8"),
+        (Whim::Nan, "NaN as number 3 of 52, expected a finite one"),
+        (Whim::Short, "408 bytes, expected 24 numbers of 8 and 7 for each step"),
+        (Whim::Earlier, "the next tick at 0.1 s, expected later than"),
+        (Whim::Unordered, "a step at 0.00025 s of its tick, expected one later than 0.00025 s"),
         (Whim::Refuses, "refuses a command: the sky is falling"),
         (Whim::Text, "kind 'j', expected 's'"),
         (Whim::Huge, "4294967295 bytes, expected at most"),
@@ -300,7 +437,7 @@ fn draws_are_within_their_bounds_reach_them_and_pass_them_where_asked() {
     let (mut masses, mut at_an_end) = (vec![], 0);
     for seed in 0..20 {
         for off_axis_m in [None, Some([0.04, 0.12])] {
-            let draw = Draw { seed, beyond: None, off_axis_m };
+            let draw = Draw { seed, beyond: None, off_axis_m, springs: None };
             let truth = truth::draw(&task, "gen3.urdf", STEPS, &draw).unwrap();
             assert!(prior.contains(&truth.theta), "seed {seed}");
             let body = &truth.theta[robot.body_range(robot.end_effector())];
@@ -318,7 +455,7 @@ fn draws_are_within_their_bounds_reach_them_and_pass_them_where_asked() {
     let spread = masses.iter().fold((f64::MAX, 0.0_f64), |(l, u), &m| (l.min(m), u.max(m)));
     assert!(spread.0 < 2.0 && spread.1 > 4.5, "{spread:?}");
     let beyond = |effect, times| {
-        let draw = Draw { seed: 0, beyond: Some((effect, times)), off_axis_m: None };
+        let draw = Draw { seed: 0, beyond: Some((effect, times)), off_axis_m: None, springs: None };
         truth::draw(&task, "gen3.urdf", STEPS, &draw).unwrap()
     };
     let heavy = beyond(Effect::Payload, 2.0).theta[robot.body_range(robot.end_effector()).start];
@@ -331,6 +468,32 @@ fn draws_are_within_their_bounds_reach_them_and_pass_them_where_asked() {
     let sticks = &beyond(Effect::Breakaway, 5.0).setup.joints[0];
     assert!((sticks.breakaway - 2.0).abs() < 1e-6, "{}", sticks.breakaway);
     assert!((beyond(Effect::Velocity, 2.0).setup.velocity_rad_s - 1e-4).abs() < 1e-9);
+}
+
+#[test]
+fn times_are_drawn_as_the_file_bounds_them_and_pass_only_bounds_that_are_there() {
+    let task = late_task();
+    let drawn = |beyond| {
+        let draw = Draw { seed: 3, beyond, off_axis_m: None, springs: None };
+        truth::draw(&task, "my_arm.urdf", STEPS, &draw).map(|truth| truth.setup.timing)
+    };
+    let near = |a: f64, b: f64| a <= b && a > (1.0 - 1e-6) * b || a == b;
+    let timing = drawn(None).unwrap();
+    assert!(near(timing.reading_age_max_s, 5e-4) && near(timing.command_delay_max_s, 4e-4), "{timing:?}");
+    assert!(near(timing.jitter_max_s, 1e-4) && timing.drive_lag_max_s == 0.0, "{timing:?}");
+    let times = |effect| drawn(Some((effect, 3.0))).unwrap();
+    assert!(near(times(Effect::ReadingAge).reading_age_max_s, 1.5e-3));
+    assert!(near(times(Effect::ReadingAge).command_delay_max_s, 4e-4));
+    assert!(near(times(Effect::CommandDelay).command_delay_max_s, 1.2e-3));
+    assert!(near(times(Effect::Jitter).jitter_max_s, 3e-4));
+    assert!(near(times(Effect::All).jitter_max_s, 3e-4));
+    let text = drawn(Some((Effect::DriveLag, 3.0))).unwrap_err();
+    assert_eq!(
+        text,
+        "beyond: `drive_lag_max_s` is 0 in the file of robot `my_arm`, expected a bound to pass"
+    );
+    let text = drawn(Some((Effect::Jitter, 10.0))).unwrap_err();
+    assert!(text.contains("`jitter_max_s`") && text.contains("less than its period of 0.001 s"), "{text}");
 }
 
 /// Angle between two vectors, degrees.

@@ -3,7 +3,9 @@
 //! `examples/mujoco/run` makes what is needed and starts this.
 
 mod arm;
+mod momentum;
 mod peer;
+mod setup;
 mod table;
 mod truth;
 
@@ -20,6 +22,7 @@ use surelift::scenario::Scenario;
 
 use arm::PeerArm;
 use peer::Peer;
+use setup::{EncoderSide, SpringSetup};
 use table::Row;
 use truth::{Draw, Effect};
 
@@ -56,6 +59,28 @@ struct Job {
     /// How many times.
     #[serde(default)]
     times: Vec<f64>,
+    /// Springs in the joints, which the library does not model.
+    springs: Option<Springs>,
+}
+
+/// Springs in all joints.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Springs {
+    /// Stiffnesses, N m/rad, one after the other.
+    stiffness_nm_rad: Vec<f64>,
+    /// Where the encoders are.
+    encoders: EncoderSide,
+}
+
+impl Springs {
+    fn fault(&self) -> Option<String> {
+        let bad = self.stiffness_nm_rad.iter().find(|x| !(**x > 0.0 && x.is_finite()));
+        let expected = "expected finite numbers above 0";
+        let none = self.stiffness_nm_rad.is_empty();
+        bad.map(|x| format!("springs.stiffness_nm_rad: {x}, {expected}"))
+            .or_else(|| none.then(|| format!("springs.stiffness_nm_rad: none, {expected}")))
+    }
 }
 
 impl Job {
@@ -75,7 +100,12 @@ impl Job {
                 .then(|| "expected `beyond` and `times`, or neither".to_owned());
             bad.map(|x| format!("times: {x}, expected a finite number above 1")).or(lacks)
         };
-        steps().or_else(seeds).or_else(aside).or_else(times)
+        let springs = || {
+            let both = self.springs.is_some() && !self.beyond.is_empty();
+            let own = self.springs.as_ref().and_then(Springs::fault);
+            own.or_else(|| both.then(|| "expected `springs` or `beyond`, not both".to_owned()))
+        };
+        steps().or_else(seeds).or_else(aside).or_else(times).or_else(springs)
     }
 }
 
@@ -163,20 +193,35 @@ fn chosen<'a>(campaign: &'a Campaign, places: &Places) -> Result<Vec<&'a Job>, S
 
 /// What a job draws, run by run.
 fn draws(job: &Job) -> Vec<Draw> {
-    let cases: Vec<Option<(Effect, f64)>> = if job.beyond.is_empty() {
-        vec![None]
+    let plain = Draw { seed: 0, beyond: None, off_axis_m: job.off_axis_m, springs: None };
+    let cases: Vec<Draw> = if let Some(springs) = &job.springs {
+        let each = springs.stiffness_nm_rad.iter();
+        let setup = |&stiffness_nm_rad| SpringSetup { stiffness_nm_rad, encoders: springs.encoders };
+        each.map(|stiffness| Draw { springs: Some(setup(stiffness)), ..plain }).collect()
+    } else if job.beyond.is_empty() {
+        vec![plain]
     } else {
-        let times = |&effect: &Effect| job.times.iter().map(move |&times| Some((effect, times)));
+        let times = |&effect: &Effect| {
+            job.times.iter().map(move |&times| Draw { beyond: Some((effect, times)), ..plain })
+        };
         job.beyond.iter().flat_map(times).collect()
     };
-    let seeds = |beyond| (job.seeds[0]..job.seeds[1]).map(move |seed| (beyond, seed));
-    let draw = |(beyond, seed)| Draw { seed, beyond, off_axis_m: job.off_axis_m };
-    cases.into_iter().flat_map(seeds).map(draw).collect()
+    let seeds = |case| (job.seeds[0]..job.seeds[1]).map(move |seed| Draw { seed, ..case });
+    cases.into_iter().flat_map(seeds).collect()
+}
+
+/// What of a draw the library's assumptions exclude; empty if nothing.
+fn beyond(draw: &Draw) -> String {
+    let springs = draw.springs.map(|SpringSetup { stiffness_nm_rad, encoders }| {
+        let side = format!("{encoders:?}").to_lowercase();
+        format!("springs of {stiffness_nm_rad} N m/rad with encoders at the {side}")
+    });
+    springs.or_else(|| draw.beyond.map(|(effect, times)| format!("{effect:?} x {times}"))).unwrap_or_default()
 }
 
 /// One run.
 fn run(job: &Job, draw: &Draw, places: &Places) -> Result<Row, Box<dyn Error>> {
-    let beyond = draw.beyond.map_or(String::new(), |(effect, times)| format!("{effect:?} x {times}"));
+    let beyond = beyond(draw);
     let aside = if beyond.is_empty() { String::new() } else { format!(", {beyond}") };
     let named = |e: &dyn std::fmt::Display| format!("job '{}', seed {}{aside}: {e}", job.name, draw.seed);
     let (task, _) = Scenario::load(&job.scenario)?.split();

@@ -9,12 +9,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
-use surelift::robot::Placement;
+use serde::Deserialize;
 use thiserror::Error;
 
-/// Version of the protocol; both sides must have the same.
-pub const PROTOCOL: u32 = 1;
+use crate::setup::Setup;
+
 /// An answer that is longer, bytes, is none.
 const LONGEST: u32 = 1 << 24;
 /// Lines of the peer's last words that are kept.
@@ -70,131 +69,36 @@ pub enum PeerError {
     },
 }
 
-/// One joint, as the peer is to make it. Parameters are about and in the library's frame, which is stated at q = 0 in the base frame.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct JointSetup {
-    /// Name in the URDF.
-    pub name: String,
-    /// The library's frame.
-    pub frame: FrameSetup,
-    /// What the library reads of the body in the URDF, for comparison.
-    pub nominal: Vec<f64>,
-    /// The true ten parameters of the body.
-    pub body: Vec<f64>,
-    /// True Coulomb friction, N m.
-    pub coulomb: f64,
-    /// True viscous friction, N m s/rad.
-    pub viscous: f64,
-    /// True transmission inertia, kg m^2.
-    pub armature: f64,
-    /// True torque offset, N m.
-    pub offset: f64,
-    /// Static over Coulomb friction.
-    pub breakaway: f64,
-    /// Share of F_c that static friction carries while the arm is held.
-    pub stuck: f64,
-    /// Bound on the drive's absolute error, N m.
-    pub drive_error_nm: f64,
-    /// Bound on the drive's error in proportion to the command.
-    pub drive_error_ratio: f64,
-    /// Bound on what nobody accounts for, N m.
-    pub unmodelled_nm: f64,
-}
-
-/// A placement, row by row.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct FrameSetup {
-    /// Rotation matrix by rows.
-    pub rotation: Vec<f64>,
-    /// Translation, m.
-    pub translation: Vec<f64>,
-}
-
-impl From<&Placement> for FrameSetup {
-    fn from(placement: &Placement) -> Self {
-        let rotation = placement.rotation.transpose().iter().copied().collect();
-        Self { rotation, translation: placement.translation.iter().copied().collect() }
-    }
-}
-
-/// A box that must not be touched.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ObstacleSetup {
-    /// Its name.
-    pub name: String,
-    /// Centre, m, base frame.
-    pub center: [f64; 3],
-    /// Half-axes, m.
-    pub generators: Vec<[f64; 3]>,
-}
-
-/// A capsule of what is held, in the library's frame of its joint, m.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct HeldSetup {
-    /// Index of the joint.
-    pub joint: usize,
-    /// One end of its axis.
-    pub a: [f64; 3],
-    /// The other.
-    pub b: [f64; 3],
-    /// Its radius.
-    pub radius: f64,
-}
-
-/// All that the peer needs to make its arm.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Setup {
-    /// [`PROTOCOL`].
-    pub protocol: u32,
-    /// The robot's URDF.
-    pub urdf: String,
-    /// Control period, s.
-    pub period_s: f64,
-    /// Integration steps in a control period.
-    pub steps: usize,
-    /// Gravity as it truly is, m/s^2, base frame.
-    pub gravity: [f64; 3],
-    /// Where the arm stands, rad.
-    pub start: Vec<f64>,
-    /// Its joints.
-    pub joints: Vec<JointSetup>,
-    /// Obstacles.
-    pub obstacles: Vec<ObstacleSetup>,
-    /// What is held.
-    pub held: Vec<HeldSetup>,
-    /// Coulomb friction follows the sign of the speed above this, rad/s.
-    pub stiction_speed_rad_s: f64,
-    /// Bounds on the sensors' errors.
-    pub position_rad: f64,
-    /// See there.
-    pub velocity_rad_s: f64,
-    /// See there.
-    pub torque_ratio: f64,
-    /// See there.
-    pub torque_abs_nm: f64,
-    /// Whether errors are at the ends of their bounds.
-    pub at_ends: bool,
-    /// Seed of the errors.
-    pub seed: u64,
-}
-
 /// What the peer says of one control period.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     /// Encoders at the next tick: positions, rad, and speeds, rad/s.
     pub reading: (Vec<f64>, Vec<f64>),
-    /// What the torque sensors say of this period, N m.
+    /// What the torque sensors say of this period, as a mean, N m.
     pub measured: Vec<f64>,
-    /// What the drives applied, N m.
+    /// What the drives applied where it was most, N m.
     pub applied: Vec<f64>,
-    /// True positions and speeds after each step.
-    pub path: Vec<(Vec<f64>, Vec<f64>)>,
+    /// When the next tick is, s since the start.
+    pub t: f64,
     /// True mass matrix at the end, transmissions included, row by row.
     pub mass: Vec<f64>,
     /// Least distance between what must not touch, m; infinite where none is near.
     pub least_m: f64,
     /// Contacts.
     pub contacts: f64,
+    /// The true state after each step.
+    pub path: Vec<Passed>,
+}
+
+/// A true state.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Passed {
+    /// Time since the tick, s.
+    pub since_s: f64,
+    /// Positions, rad.
+    pub q: Vec<f64>,
+    /// Speeds, rad/s.
+    pub dq: Vec<f64>,
 }
 
 /// What the peer says at the end.
@@ -228,7 +132,6 @@ pub struct Peer {
     words: Arc<Mutex<Vec<String>>>,
     patience: Duration,
     joints: usize,
-    steps: usize,
 }
 
 impl Peer {
@@ -294,7 +197,6 @@ impl Peer {
             words: Arc::default(),
             patience,
             joints: setup.joints.len(),
-            steps: setup.steps,
         }
     }
 
@@ -315,7 +217,7 @@ impl Peer {
     /// # Errors
     /// [`PeerError`].
     pub fn first_reading(&mut self) -> Result<(Vec<f64>, Vec<f64>), PeerError> {
-        let mut all = self.numbers("the first reading", b"q", 2 * self.joints)?;
+        let mut all = self.numbers("the first reading", b"q", (2 * self.joints, 0))?;
         let dq = all.split_off(self.joints);
         Ok((all, dq))
     }
@@ -347,35 +249,55 @@ impl Peer {
     }
 
     fn period(&mut self, what: &'static str, request: &[u8]) -> Result<Answer, PeerError> {
-        let (n, steps) = (self.joints, self.steps);
-        let all = self.numbers(what, request, 4 * n + 2 * n * steps + n * n + 2)?;
+        let n = self.joints;
+        let all = self.numbers(what, request, (period_numbers(n), 2 * n + 1))?;
         let mut rest = all.as_slice();
         let mut take = |count: usize| {
             let (taken, left) = rest.split_at(count);
             rest = left;
             taken.to_vec()
         };
-        Ok(Answer {
+        let steps = (all.len() - period_numbers(n)) / (2 * n + 1);
+        let answer = Answer {
             reading: (take(n), take(n)),
             measured: take(n),
             applied: take(n),
-            path: (0..steps).map(|_| (take(n), take(n))).collect(),
+            t: take(1)[0],
             mass: take(n * n),
             least_m: take(1)[0],
             contacts: take(1)[0],
-        })
+            path: (0..steps).map(|_| Passed { since_s: take(1)[0], q: take(n), dq: take(n) }).collect(),
+        };
+        let mut before = 0.0;
+        for Passed { since_s, .. } in &answer.path {
+            if *since_s <= before {
+                let reason = format!("a step at {since_s} s of its tick, expected one later than {before} s");
+                return Err(PeerError::Answer { request: what, reason });
+            }
+            before = *since_s;
+        }
+        Ok(answer)
     }
 
-    /// An answer of so many numbers. One alone need not be finite: the last but one of a period, a distance.
-    fn numbers(&mut self, what: &'static str, request: &[u8], count: usize) -> Result<Vec<f64>, PeerError> {
+    /// An answer of so many numbers, and as many more, once or several times, if that is above 0. One alone need not be finite: the last but one of the first ones of
+    /// a period, a distance.
+    fn numbers(
+        &mut self,
+        what: &'static str,
+        request: &[u8],
+        (first, each): (usize, usize),
+    ) -> Result<Vec<f64>, PeerError> {
         let wrong = |reason: String| PeerError::Answer { request: what, reason };
         let bytes = self.ask(what, request, b's')?;
-        if bytes.len() != 8 * count {
-            return Err(wrong(format!("{} bytes, expected {count} numbers of 8", bytes.len())));
+        let (count, rest) = (bytes.len() / 8, bytes.len() % 8);
+        let good = if each == 0 { count == first } else { count > first && (count - first) % each == 0 };
+        if rest != 0 || !good {
+            let steps = if each == 0 { String::new() } else { format!(" and {each} for each step") };
+            return Err(wrong(format!("{} bytes, expected {first} numbers of 8{steps}", bytes.len())));
         }
         let eight = |chunk: &[u8]| chunk.try_into().map(f64::from_le_bytes).unwrap_or(f64::NAN);
         let all: Vec<f64> = bytes.chunks_exact(8).map(eight).collect();
-        let far = |k: usize, x: f64| count > 2 * self.joints && k + 2 == count && x == f64::INFINITY;
+        let far = |k: usize, x: f64| each > 0 && k + 2 == first && x == f64::INFINITY;
         match all.iter().enumerate().find(|&(k, &x)| !x.is_finite() && !far(k, x)) {
             Some((k, x)) => Err(wrong(format!("{x} as number {} of {count}, expected a finite one", k + 1))),
             None => Ok(all),
@@ -438,6 +360,11 @@ impl Drop for Peer {
             let _ = child.wait();
         }
     }
+}
+
+/// Numbers in the answer of a period, but for its steps, by an arm of so many joints.
+fn period_numbers(joints: usize) -> usize {
+    4 * joints + 1 + joints * joints + 2
 }
 
 /// The next frame, if there is a whole one; only its length if that cannot be.

@@ -4,7 +4,7 @@ Nothing of the library's dynamics is used here. MuJoCo reads the URDF itself, in
 contacts. Transmission inertia is MuJoCo's `armature`, viscous friction its `damping`. Coulomb friction is a passive force of this file (`Friction`): MuJoCo's
 `frictionloss` is a soft constraint whose force is not the Coulomb torque while the drive decelerates a joint, so it would break the stated friction law.
 
-First line in: a JSON object, `Setup` of peer.rs. All that follows: see `serve`.
+First line in: a JSON object, `Setup` of setup.rs. All that follows: see `serve`.
 """
 
 import json
@@ -15,7 +15,10 @@ import sys
 import mujoco
 import numpy as np
 
-PROTOCOL = 1
+from elastic import Springs
+from late import Clock, DriveLag
+
+PROTOCOL = 2
 # How far what MuJoCo makes of the URDF may be from what the library makes of it, relative to the size of the body's figures.
 SAME = 1e-6
 # Distances up to this are looked at, m; beyond it they are only known to be larger.
@@ -103,17 +106,22 @@ class Plant:
         self.setup, self.joints = setup, setup["joints"]
         self.n = len(self.joints)
         # Independent draws, so that a scenario without drive errors sees the same sensors as one with them.
-        seeds = np.random.SeedSequence(setup["seed"]).spawn(8)
+        seeds = np.random.SeedSequence(setup["seed"]).spawn(12)
         self.rng = [np.random.default_rng(seed) for seed in seeds]
+        self.springs = Springs(setup["springs"], self.n)
         self.model = self.read_urdf()
         self.data = mujoco.MjData(self.model)
         self.own_parameters()
         self.errors()
-        self.data.qpos[:] = vector(setup["start"], self.n, "start")
+        self.times()
+        self.springs.start(self.model, self.data, vector(setup["start"], self.n, "start"))
+        # Positions and speeds of the links, and of what the encoders are at. They stay views of the state.
+        links, encoders = self.springs.links, self.springs.encoders
+        self.q, self.dq = self.data.qpos[links], self.data.qvel[links]
+        self.at_encoders = (self.data.qpos[encoders], self.data.qvel[encoders])
         mujoco.mj_forward(self.model, self.data)
-        self.mass = np.zeros((self.n, self.n))
+        self.mass = np.zeros((self.model.nv, self.model.nv))
         self.touched, self.least_m, self.near_m = {}, float("inf"), 0.0
-        self.t = 0.0
         mujoco.set_mjcb_passive(self.passive)
 
     # The model.
@@ -133,6 +141,7 @@ class Plant:
         self.body = [int(b) for b in plain.jnt_bodyid]
         self.frames(plain)
         self.add_held(spec, plain)
+        self.springs.add_transmissions(spec)
         # The pedestal and the first body share a housing; MuJoCo leaves out parent and child except where the parent is the world.
         spec.add_exclude(name="pedestal", bodyname1="world", bodyname2=plain.body(self.body[0]).name)
         for geom in spec.geoms:
@@ -219,7 +228,7 @@ class Plant:
             m.body_mass[b], m.body_ipos[b], m.body_inertia[b] = mass, c, moments_
             mujoco.mju_mat2Quat(m.body_iquat[b], axes.flatten())
             m.body_sameframe[b] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
-            m.dof_armature[j], m.dof_damping[j] = joint["armature"], joint["viscous"]
+        self.springs.own_inertia(m, *(vector([joint[key] for joint in joints], self.n, key) for key in ("armature", "viscous")))
         mujoco.mj_setConst(m, self.data)
 
     def errors(self):
@@ -236,9 +245,21 @@ class Plant:
         self.torque_abs = Course(rng[7], np.full(n, s["torque_abs_nm"]), s["at_ends"])
         self.all = [self.drive_error, self.drive_ratio, self.unmodelled, self.position, self.velocity, self.torque_ratio, self.torque_abs]
 
+    def times(self):
+        """How late all is. Zero bounds make an arm that is on time."""
+        s, rng, period = self.setup, self.rng, self.setup["period_s"]
+        for name, x in s["timing"].items():
+            if not (np.isfinite(x) and x >= 0.0 and (name != "jitter_max_s" or x < period)):
+                below = ", shorter than the control period" if name == "jitter_max_s" else ""
+                raise Refused(f"timing.{name}: {x}, expected a time in s not below 0{below}")
+        self.clock = Clock(rng[8:11], s["timing"], period, s["at_ends"])
+        self.lag = DriveLag(rng[11], s["timing"]["drive_lag_max_s"], self.n, s["at_ends"])
+
     def passive(self, model, data):
         """What acts on the joints beside drives, gravity and MuJoCo's own damping; called in each stage of each step."""
-        data.qfrc_passive[:] += self.unmodelled.at(data.qpos) - self.friction.torque(data.qvel) - self.offset
+        links, motors = self.springs.links, self.springs.motors
+        data.qfrc_passive[motors] += self.unmodelled.at(data.qpos[links]) - self.friction.torque(data.qvel[motors]) - self.offset
+        self.springs.push(data)
 
     # Ticks.
 
@@ -248,42 +269,82 @@ class Plant:
         flags = self.model.opt.disableflags
         self.model.opt.disableflags = flags & ~off if yes else flags | off
 
-    def sense(self, torque):
-        q, dq = self.data.qpos, self.data.qvel
-        ratio = self.torque_ratio.at(q) * np.abs(torque)
-        return q + self.position.at(q), dq + self.velocity.at(q), torque + ratio + self.torque_abs.at(q)
+    def encoders(self):
+        q, dq = self.clock.told(*self.at_encoders)
+        return q + self.position.at(q), dq + self.velocity.at(q)
+
+    def torque_sensors(self, torque):
+        q = self.q
+        return torque + self.torque_ratio.at(q) * np.abs(torque) + self.torque_abs.at(q)
 
     def new_tick(self):
         for course in self.all:
             course.new_tick()
 
     def command(self, tau):
-        m, d = self.model, self.data
-        applied = tau + self.drive_error.at(d.qpos) + self.drive_ratio.at(d.qpos) * np.abs(tau)
-        measured = self.sense(applied)[2]
-        d.qfrc_applied[:] = applied
+        self.clock.begin()
+        self.clock.command(tau)
         # What is farther away than an arm moves within a tick cannot touch: the search for contacts is left out until the tick's end.
-        near = self.near_m < ALONE_M
-        self.look(near)
-        path = []
-        for _ in range(self.setup["steps"]):
+        self.look(self.near_m < ALONE_M)
+        path, torques = [], []
+        self.clock.remember(0.0, *self.at_encoders)
+        for since, until, acting in self.clock.pieces():
+            if acting is None:
+                self.brake(since, until, path, torques)
+            else:
+                self.drive(acting, (since, until), path, torques)
+        return self.end(path, torques)
+
+    def drive(self, command, piece, path, torques):
+        """One command acts for a piece of the tick."""
+        m, d, (since, until) = self.model, self.data, piece
+        # A whole period has the stated number of steps; none is longer than those.
+        steps = max(1, int(np.ceil(self.setup["steps"] * (until - since) / self.setup["period_s"] - 1e-9)))
+        m.opt.timestep = h = (until - since) / steps
+        self.lag.new_lags()
+        for k in range(steps):
+            asked = self.lag.mean(command, h)
+            applied = asked + self.drive_error.at(self.q) + self.drive_ratio.at(self.q) * np.abs(asked)
+            torques.append((h, applied))
+            d.qfrc_applied[self.springs.motors] = applied
             mujoco.mj_step(m, d)
-            path += [d.qpos.copy(), d.qvel.copy()]
-        return self.end(applied, measured, path)
+            self.note(since + (k + 1) * h, path)
+
+    def note(self, since, path):
+        path += [[since], self.q.copy(), self.dq.copy()]
+        self.clock.remember(since, *self.at_encoders)
 
     def hold(self):
+        self.clock.begin()
+        path, torques = [], []
+        self.clock.let_go()
+        self.clock.remember(0.0, *self.at_encoders)
+        for since, until, _ in self.clock.pieces():
+            self.brake(since, until, path, torques)
+        return self.end(path, torques)
+
+    def brake(self, since, until, path, torques):
         """The brakes are on: the arm stays where it is. The drives carry its weight but for what static friction does."""
-        m, d = self.model, self.data
+        d = self.data
         d.qvel[:] = 0.0
         d.qfrc_applied[:] = 0.0
-        mujoco.mj_forward(m, d)
-        applied = d.qfrc_bias + self.stuck * self.friction.coulomb + self.offset - self.unmodelled.at(d.qpos)
-        measured = self.sense(applied)[2]
-        return self.end(applied, measured, [d.qpos.copy(), d.qvel.copy()] * self.setup["steps"])
+        mujoco.mj_forward(self.model, d)
+        applied = d.qfrc_bias[self.springs.links] + self.stuck * self.friction.coulomb + self.offset - self.unmodelled.at(self.q)
+        # What a drive errs by is not a part of what lags.
+        without = applied - self.drive_error.at(self.q)
+        self.lag.hold(without / (1.0 + self.drive_ratio.at(self.q) * np.sign(without)))
+        torques.append((until - since, applied))
+        self.note(until, path)
 
-    def end(self, applied, measured, path):
+    def end(self, path, torques):
         m, d = self.model, self.data
-        self.t += self.setup["period_s"]
+        self.clock.end()
+        # The sensors see the mean of what was applied from tick to tick; exactly what was applied where that was one torque.
+        first = torques[0][1]
+        mean = first + sum(h * (x - first) for h, x in torques) / sum(h for h, _ in torques)
+        all_applied = np.array([x for _, x in torques])
+        largest = all_applied[np.abs(all_applied).argmax(axis=0), np.arange(self.n)]
+        measured = self.torque_sensors(mean)
         self.look(True)
         mujoco.mj_fwdPosition(m, d)
         mujoco.mj_fullM(m, d, self.mass)
@@ -296,15 +357,14 @@ class Plant:
             for contact in d.contact:
                 if contact.dist < 0:
                     pair = " with ".join(m.geom(g).name for g in (contact.geom1, contact.geom2))
-                    self.touched.setdefault(pair, self.t)
+                    self.touched.setdefault(pair, self.clock.t)
         self.near_m, self.least_m = least, min(self.least_m, least)
         self.new_tick()
-        q, dq, _ = self.sense(applied)
-        return np.concatenate([q, dq, measured, applied, *path, self.mass.flatten(), [least, float(touching)]])
+        return np.concatenate([*self.encoders(), measured, largest, [self.clock.t], self.mass[: self.n, : self.n].flatten(), [least, float(touching)], *path])
 
     def reading(self):
-        q, dq, _ = self.sense(np.zeros(self.n))
-        return np.concatenate([q, dq])
+        self.clock.age = 0.0
+        return np.concatenate(self.encoders())
 
     def farewell(self):
         # No number for a distance that was never below what is looked at.
@@ -317,8 +377,9 @@ def serve(reads, writes):
     `e` text that says why there is no answer; after it the process ends.
 
     After the setup a request is a byte: `c` and n numbers command torques, `h` holds, `q` asks for the first reading, `x` ends. `q` is answered by what the
-    encoders say, q and dq; `c` and `h` by what they say at the next tick, by torques (measured, applied), by the true q and dq after each step, by the mass
-    matrix, by the least distance (m; infinite if none is below 0.05 m) and the number of contacts.
+    encoders say, q and dq; `c` and `h` by what they say at the next tick, by torques (measured as the mean, applied at most), by that tick's time, by the mass
+    matrix, by the least distance (m; infinite if none is below 0.05 m) and the number of contacts, and then, for each integration step, by the time since the
+    tick and the true q and dq.
     """
 
     def say(kind, data):

@@ -36,7 +36,7 @@ pub struct Row {
 }
 
 /// Headings of [`Row::csv`].
-pub const HEADINGS: &str = "job,beyond,seed,outcome,plans_certified,plans,violations,violated_s,alarm_s,alarm,energy_ratio,tube_ratio,\
+pub const HEADINGS: &str = "job,beyond,seed,outcome,plans_certified,plans,violations,violated_s,alarm_s,alarm,energy_ratio,momentum_ratio,tube_ratio,acceleration_ratio,\
     torque_ratio,speed_ratio,least_m,sets,truth_inside,mass_kg,mass_half_width_kg,duration_s,touched,reason";
 
 impl Row {
@@ -91,7 +91,9 @@ impl Row {
             number(self.alarm.as_ref().map(|alarm| alarm.0)),
             self.alarm.as_ref().map_or(String::new(), |alarm| alarm.1.clone()),
             number(Some(seen.energy)),
+            number(Some(seen.momentum)),
             number(Some(seen.tube)),
+            number(Some(seen.acceleration)),
             number(Some(seen.torque)),
             number(Some(seen.speed)),
             number(Some(seen.least_m)),
@@ -119,10 +121,12 @@ pub fn markdown(rows: &[Row]) -> String {
         let most = |of: &dyn Fn(&Row) -> f64| rows.iter().map(|row| of(row)).fold(0.0, f64::max);
         let least = rows.iter().map(|row| row.seen.least_m).fold(f64::INFINITY, f64::min);
         let least = if least.is_finite() { format!("{:.0} mm", 1e3 * least) } else { "> 50 mm".to_owned() };
-        let (energy, tube) = (most(&|row| row.seen.energy), most(&|row| row.seen.tube));
+        // One law has the one, the other law the other.
+        let level = most(&|row| row.seen.energy.max(row.seen.momentum));
+        let (tube, acceleration) = (most(&|row| row.seen.tube), most(&|row| row.seen.acceleration));
         let (torque, speed) = (most(&|row| row.seen.torque), most(&|row| row.seen.speed));
         let limits = format!("{:.0} % / {:.0} %", 100.0 * torque, 100.0 * speed);
-        let used = format!("{:.1} % / {:.1} %", 100.0 * energy, 100.0 * tube);
+        let used = format!("{:.1} % / {:.1} % / {:.1} %", 100.0 * level, 100.0 * tube, 100.0 * acceleration);
         if passed {
             let ends: Vec<String> = rows.iter().map(|row| ending(row)).collect();
             let _ =
@@ -142,9 +146,9 @@ pub fn markdown(rows: &[Row]) -> String {
             "| {job} | {success} of {n} | {violated} | {inside} of {sets} | {plans} of {tried} | {used} | {limits} | {least} |"
         );
     }
-    let first = "| job | reached the goal | runs with a violation | truth inside | plans certified | V / tube used | torque / speed | nearest |\n\
+    let first = "| job | reached the goal | runs with a violation | truth inside | plans certified | V or p / tube / ddq | torque / speed | nearest |\n\
         |---|---|---|---|---|---|---|---|\n";
-    let second = "| job | beyond its bound | what happened | V / tube used | torque / speed | nearest |\n|---|---|---|---|---|---|\n";
+    let second = "| job | beyond its bound | what happened | V or p / tube / ddq | torque / speed | nearest |\n|---|---|---|---|---|---|\n";
     let beyond = if beyond.is_empty() { beyond } else { format!("\n{second}{beyond}") };
     format!("{first}{within}{beyond}")
 }

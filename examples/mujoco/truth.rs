@@ -8,9 +8,11 @@ use serde::Deserialize;
 use surelift::horizon::Task;
 use surelift::inertia::pseudo::check_physical;
 use surelift::inertia::{ARMATURE, COULOMB, INERTIAL, OFFSET, ParameterSet, VISCOUS};
-use surelift::robot::{Arm, Primitive};
+use surelift::robot::{Arm, Primitive, TimingBounds};
 
-use crate::peer::{FrameSetup, HeldSetup, JointSetup, ObstacleSetup, PROTOCOL, Setup};
+use crate::setup::{
+    FrameSetup, HeldSetup, JointSetup, ObstacleSetup, PROTOCOL, Setup, SpringSetup, TimingSetup,
+};
 
 /// Draws until a body that can exist is given up for another way to draw one.
 const DRAWS: usize = 4000;
@@ -45,8 +47,29 @@ pub enum Effect {
     Breakaway,
     /// The mass of what is held, above the heaviest that the prior allows.
     Payload,
+    /// Age of the readings.
+    ReadingAge,
+    /// Time until a command acts.
+    CommandDelay,
+    /// How unevenly ticks come.
+    Jitter,
+    /// How slowly drives follow.
+    DriveLag,
     /// All of them but the payload.
     All,
+}
+
+impl Effect {
+    /// Its bound among those on times, by its name in a robot's file.
+    fn of_timing(self, timing: &TimingBounds) -> Option<(&'static str, f64)> {
+        match self {
+            Self::ReadingAge => Some(("reading_age_max_s", timing.reading_age_max_s)),
+            Self::CommandDelay => Some(("command_delay_max_s", timing.command_delay_max_s)),
+            Self::Jitter => Some(("jitter_max_s", timing.jitter_max_s)),
+            Self::DriveLag => Some(("drive_lag_max_s", timing.drive_lag_max_s)),
+            _ => None,
+        }
+    }
 }
 
 /// What is drawn, and how far.
@@ -58,6 +81,8 @@ pub struct Draw {
     pub beyond: Option<(Effect, f64)>,
     /// How far beside the hand's axis the centre of what is held is, m: least and most.
     pub off_axis_m: Option<[f64; 2]>,
+    /// Springs in the joints.
+    pub springs: Option<SpringSetup>,
 }
 
 impl Draw {
@@ -65,6 +90,23 @@ impl Draw {
     fn times(&self, effect: Effect) -> f64 {
         let is = |other| other == effect || (other == Effect::All && effect != Effect::Payload);
         self.beyond.filter(|&(other, _)| is(other)).map_or(1.0, |(_, times)| times)
+    }
+
+    /// What cannot be passed, and why.
+    fn fault(&self, robot: &Arm) -> Option<String> {
+        let (effect, times) = self.beyond?;
+        let (file, timing) = (&robot.name, robot.timing());
+        if let Some((name, _)) = effect.of_timing(&timing).filter(|(_, bound)| *bound == 0.0) {
+            return Some(format!(
+                "beyond: `{name}` is 0 in the file of robot `{file}`, expected a bound to pass"
+            ));
+        }
+        let (jitter_s, period_s) = (self.times(Effect::Jitter) * timing.jitter_max_s, robot.gains().period_s);
+        (jitter_s >= period_s).then(|| {
+            format!(
+                "times: {times} times `jitter_max_s` of robot `{file}` is {jitter_s} s, expected less than its period of {period_s} s"
+            )
+        })
     }
 
     /// Whether errors are at the ends of their bounds: in every other seed, and wherever a bound is passed.
@@ -85,9 +127,12 @@ pub struct Truth {
 /// Draws an arm for a task.
 ///
 /// # Errors
-/// Where the prior is no set, or holds no body that can be found.
+/// Where the prior is no set, or holds no body that can be found; and where a time is to pass a bound that the robot's file does not have.
 pub fn draw(task: &Task, urdf: &str, steps: usize, draw: &Draw) -> Result<Truth, String> {
     let (robot, n) = (&task.robot, task.robot.dof());
+    if let Some(reason) = draw.fault(robot) {
+        return Err(reason);
+    }
     let mut rng = ChaCha8Rng::seed_from_u64(draw.seed);
     let mut theta = robot.nominal_parameters();
     for j in 0..n {
@@ -254,6 +299,12 @@ fn setup(
         velocity_rad_s: WITHIN * draw.times(Effect::Velocity) * sensors.velocity_rad_s,
         torque_ratio: WITHIN * draw.times(Effect::TorqueSensor) * sensors.torque_ratio,
         torque_abs_nm: WITHIN * draw.times(Effect::TorqueSensor) * sensors.torque_abs_nm,
+        timing: TimingSetup::scaled(
+            robot.timing(),
+            [Effect::ReadingAge, Effect::CommandDelay, Effect::Jitter, Effect::DriveLag]
+                .map(|effect| WITHIN * draw.times(effect)),
+        ),
+        springs: draw.springs,
         at_ends: draw.at_ends(),
         seed: draw.seed,
     }
