@@ -33,8 +33,8 @@ const ROOMS: [&str; 31] = [
     "report",
     "scenario",
     "benchmark",
-    "campaign",
     "tune",
+    "campaign",
     "calibrate",
     "cli",
 ];

@@ -19,7 +19,7 @@ pub struct Seen {
     pub energy: f64,
     /// Largest ratio of a momentum error |p_j|, or of |M_0 e|_j, to its bound, after each step; 0 under the first law.
     pub momentum: f64,
-    /// Largest ratio of |e_j| or |r_j| to its bound, after each step.
+    /// Largest ratio of |e_j| or |r_j| to its bound, after each step, where the encoders are.
     pub tube: f64,
     /// Largest ratio of an acceleration to its bound, as the mean over a step.
     pub acceleration: f64,
@@ -216,7 +216,7 @@ impl<'a> PeerArm<'a> {
         for (j, joint) in self.robot.joints.iter().enumerate() {
             let limits = &joint.limits;
             seen.torque = seen.torque.max(answer.applied[j].abs() / limits.torque);
-            for Passed { q, dq, .. } in &answer.path {
+            for (q, dq) in answer.path.iter().map(Passed::links) {
                 seen.speed = seen.speed.max(dq[j].abs() / limits.velocity);
                 let (lower, upper) = limits.position.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
                 seen.position_rad = seen.position_rad.min(q[j] - lower).min(upper - q[j]);
@@ -224,19 +224,19 @@ impl<'a> PeerArm<'a> {
         }
     }
 
-    /// Compares the true path with what is proven of the plan. The tick has just been counted.
+    /// Compares the true path, where the encoders are, with what is proven of the plan. The tick has just been counted.
     fn follow(&mut self, answer: &Answer, followed: &Followed) {
         let (tube, curve, n) = (&followed.plan.tube, &followed.plan.curve, self.robot.dof());
         let from = followed.time_at(self.ticks - 1, self.now_s);
         let mut r = DVector::zeros(n);
-        for Passed { since_s, q, dq } in &answer.path {
+        for Passed { since_s, q, dq, .. } in &answer.path {
             let t = from + since_s;
             curve.evaluate(t, &mut self.desired);
             for j in 0..n {
                 let e = self.desired.q[j] - q[j];
                 r[j] = self.desired.dq[j] - dq[j] + tube.k_r() * e;
-                let used = (e.abs() / tube.e_radius(j)).max(r[j].abs() / tube.r_radius(j));
-                self.seen.tube = self.seen.tube.max(used);
+                self.seen.tube = larger(self.seen.tube, e.abs() / tube.e_radius(j));
+                self.seen.tube = larger(self.seen.tube, r[j].abs() / tube.r_radius(j));
             }
             if let Some(bounded) = tube.momentum() {
                 let proven = (bounded, followed.center.as_slice(), t);
@@ -259,11 +259,16 @@ impl<'a> PeerArm<'a> {
             for j in 0..dq.len() {
                 let gained = (dq[j] - before[j]).abs() / (since_s - since);
                 let used = gained / followed.acceleration(j, from + since);
-                self.seen.acceleration = self.seen.acceleration.max(used);
+                self.seen.acceleration = larger(self.seen.acceleration, used);
             }
             (before, since) = (dq, *since_s);
         }
     }
+}
+
+/// The larger share of a bound. What is no number is within none.
+pub fn larger(most: f64, share: f64) -> f64 {
+    if share.is_nan() { f64::INFINITY } else { most.max(share) }
 }
 
 impl Hardware for PeerArm<'_> {

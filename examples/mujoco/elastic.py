@@ -8,6 +8,8 @@ import numpy as np
 
 # A body that moves must have a mass. The transmission's own inertia is the joint's `armature`.
 SPECK_KG, SPECK_KG_M2 = 1e-6, 1e-12
+# Rounds in which links sink into their springs: each leaves some hundredths of what the last one did.
+SETTLING = 12
 
 
 class Springs:
@@ -33,11 +35,19 @@ class Springs:
         model.dof_armature[self.motors], model.dof_damping[self.motors] = armature, viscous
 
     def start(self, model, data, q):
-        """The links stand at q, and the springs carry them."""
+        """Encoders read q, and the springs carry the links."""
         data.qpos[self.links] = q
-        if self.elastic:
+        for _ in range(SETTLING if self.elastic else 0):
             mujoco.mj_forward(model, data)
-            data.qpos[self.motors] = q + data.qfrc_bias[self.links] / self.stiffness
+            bent = data.qfrc_bias[self.links] / self.stiffness
+            if self.encoders == self.motors:
+                data.qpos[self.links] = q - bent
+            data.qpos[self.motors] = data.qpos[self.links] + bent
+
+    def mass(self, whole):
+        """The mass matrix, transmissions included, as rigid joints would have it."""
+        links = whole[self.links, self.links]
+        return links + whole[self.motors, self.motors] if self.elastic else links
 
     def push(self, data):
         """What the springs do in this state."""

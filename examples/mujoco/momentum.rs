@@ -1,9 +1,12 @@
 //! What the momentum law promises of a true state: momentum errors with the nominal mass matrix, by the same definition as the law's.
+//! Written again, so that an error of the simulator's auditor is not made twice.
 
 use surelift::dynamics::{Composites, Motion, crba};
 use surelift::reach::momentum::BoundedTube;
 use surelift::robot::Arm;
 use surelift::trajectory::JointState;
+
+use crate::arm::larger;
 
 /// Storage for the momentum errors of a true state.
 #[derive(Debug)]
@@ -41,8 +44,8 @@ impl MomentumErrors {
         let shares = (0..n).map(|j| {
             let times = |x: &[f64]| (0..n).map(|i| self.mass[n * j + i] * x[i]).sum::<f64>().abs();
             let radius = tube.robust_at(j, t) / tube.gains.kappa + tube.noise_at(j, t);
-            (times(&r) / radius).max(times(&e) / tube.lag_at(j, t))
+            larger(times(&r) / radius, times(&e) / tube.lag_at(j, t))
         });
-        shares.fold(0.0, f64::max)
+        shares.fold(0.0, larger)
     }
 }

@@ -95,10 +95,19 @@ pub struct Answer {
 pub struct Passed {
     /// Time since the tick, s.
     pub since_s: f64,
-    /// Positions, rad.
+    /// Positions where the encoders are, rad.
     pub q: Vec<f64>,
-    /// Speeds, rad/s.
+    /// Speeds there, rad/s.
     pub dq: Vec<f64>,
+    /// Positions and speeds of the links, where joints have springs: the encoders may be before these.
+    pub links: Option<(Vec<f64>, Vec<f64>)>,
+}
+
+impl Passed {
+    /// Positions and speeds of the links.
+    pub fn links(&self) -> (&[f64], &[f64]) {
+        self.links.as_ref().map_or((&self.q, &self.dq), |(q, dq)| (q, dq))
+    }
 }
 
 /// What the peer says at the end.
@@ -132,6 +141,7 @@ pub struct Peer {
     words: Arc<Mutex<Vec<String>>>,
     patience: Duration,
     joints: usize,
+    springs: bool,
 }
 
 impl Peer {
@@ -197,6 +207,7 @@ impl Peer {
             words: Arc::default(),
             patience,
             joints: setup.joints.len(),
+            springs: setup.springs.is_some(),
         }
     }
 
@@ -250,14 +261,16 @@ impl Peer {
 
     fn period(&mut self, what: &'static str, request: &[u8]) -> Result<Answer, PeerError> {
         let n = self.joints;
-        let all = self.numbers(what, request, (period_numbers(n), 2 * n + 1))?;
+        let springs = self.springs;
+        let each = if springs { 4 * n + 1 } else { 2 * n + 1 };
+        let all = self.numbers(what, request, (period_numbers(n), each))?;
         let mut rest = all.as_slice();
         let mut take = |count: usize| {
             let (taken, left) = rest.split_at(count);
             rest = left;
             taken.to_vec()
         };
-        let steps = (all.len() - period_numbers(n)) / (2 * n + 1);
+        let steps = (all.len() - period_numbers(n)) / each;
         let answer = Answer {
             reading: (take(n), take(n)),
             measured: take(n),
@@ -266,7 +279,14 @@ impl Peer {
             mass: take(n * n),
             least_m: take(1)[0],
             contacts: take(1)[0],
-            path: (0..steps).map(|_| Passed { since_s: take(1)[0], q: take(n), dq: take(n) }).collect(),
+            path: (0..steps)
+                .map(|_| Passed {
+                    since_s: take(1)[0],
+                    q: take(n),
+                    dq: take(n),
+                    links: springs.then(|| (take(n), take(n))),
+                })
+                .collect(),
         };
         let mut before = 0.0;
         for Passed { since_s, .. } in &answer.path {

@@ -311,7 +311,10 @@ class Plant:
             self.note(since + (k + 1) * h, path)
 
     def note(self, since, path):
-        path += [[since], self.q.copy(), self.dq.copy()]
+        # What is proven is proven of what encoders see. Links may be behind springs.
+        path += [[since], *(x.copy() for x in self.at_encoders)]
+        if self.springs.elastic:
+            path += [self.q.copy(), self.dq.copy()]
         self.clock.remember(since, *self.at_encoders)
 
     def hold(self):
@@ -360,7 +363,7 @@ class Plant:
                     self.touched.setdefault(pair, self.clock.t)
         self.near_m, self.least_m = least, min(self.least_m, least)
         self.new_tick()
-        return np.concatenate([*self.encoders(), measured, largest, [self.clock.t], self.mass[: self.n, : self.n].flatten(), [least, float(touching)], *path])
+        return np.concatenate([*self.encoders(), measured, largest, [self.clock.t], self.springs.mass(self.mass).flatten(), [least, float(touching)], *path])
 
     def reading(self):
         self.clock.age = 0.0
@@ -379,7 +382,7 @@ def serve(reads, writes):
     After the setup a request is a byte: `c` and n numbers command torques, `h` holds, `q` asks for the first reading, `x` ends. `q` is answered by what the
     encoders say, q and dq; `c` and `h` by what they say at the next tick, by torques (measured as the mean, applied at most), by that tick's time, by the mass
     matrix, by the least distance (m; infinite if none is below 0.05 m) and the number of contacts, and then, for each integration step, by the time since the
-    tick and the true q and dq.
+    tick and the true q and dq at the encoders; where joints have springs, then those of the links.
     """
 
     def say(kind, data):

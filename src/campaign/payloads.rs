@@ -2,8 +2,9 @@
 //!
 //! For those who choose a drive for a job. Each trial gives the arm one rate, delay and bound of velocities, and finds the heaviest payload as `surelift robot limits`
 //! does ([`crate::tune::limits`]): the tubes of some random plans from rest are proven, errors carry no link too far, and limits hold. Half of a delay is the
-//! age of readings, half the delay of commands. Where there is none the first law counts too, with any gains of the grid that `robot tune` begins with, and the heavier
-//! of both payloads is told. All other figures are those of the robot's file, but for its timing. A measurement, no promise.
+//! age of readings, half the delay of commands; ticks do not shake, and drives do not lag. Where there is no delay the first law counts too, with any gains of the grid that `robot tune` begins with, and the heavier
+//! of both payloads is told. All other figures are those of the robot's file. Gains are searched for: of what is not proven here, others may find a proof. A
+//! measurement, no promise.
 
 mod map;
 
@@ -14,7 +15,7 @@ use serde_json::json;
 
 use super::trials::{Trials, digest};
 use super::{CampaignError, CampaignFindings, exact};
-use crate::report::figure::figure;
+use crate::report::figure::{below, figure};
 use crate::robot::{self, Arm, PayloadWords, TimingBounds};
 use crate::tune::TuneOptions;
 use crate::tune::limits::{Heaviest, LawTried, LimitsError, heaviest};
@@ -77,7 +78,7 @@ pub(super) struct Provable {
     kg: f64,
     /// Whether that is of the momentum law.
     momentum: bool,
-    /// Why a little more is not proven; none if nothing heavier was tried.
+    /// Why a little more is not proven, by the first gains that were tried; none if nothing heavier was.
     forbids: Option<String>,
 }
 
@@ -118,8 +119,17 @@ impl PayloadMap {
         let arms = file.arms.iter().enumerate().map(|(i, arm)| arm.load(path, &format!("arms[{i}]")));
         let arms = arms.collect::<Result<_, _>>()?;
         let map = Self { file, arms };
+        for arm in 0..map.arms.len() {
+            if let Some(other) = (0..arm).find(|other| map.label(*other) == map.label(arm)) {
+                let reason =
+                    format!("is `{}`, as that of arms[{other}]: expected another one", map.label(arm));
+                return Err(wrong(&format!("arms[{arm}].label"), reason));
+            }
+        }
         for place in map.places() {
-            map.arm_at(place).map_err(|error| wrong("rates_hz and delays_ms", error.to_string()))?;
+            let (rate, delay) = (map.file.rates_hz[place.rate], map.file.delays_ms[place.delay]);
+            let field = format!("arms[{}] at {rate} Hz with a delay of {delay} ms", place.arm);
+            map.arm_at(place).map_err(|error| wrong(&field, error.to_string()))?;
         }
         Ok(map)
     }
@@ -237,7 +247,7 @@ impl Trials for PayloadMap {
         let files = map::figures(self, &found)?;
         Ok(CampaignFindings {
             passed: true,
-            verdict: "Heaviest unknown payload that is provable, kg. A dash: not even an empty hand is."
+            verdict: "Heaviest unknown payload of which a proof was found, kg. A dash: of none, not even of an empty hand."
                 .into(),
             table: self.table(&found),
             summary: self.summary(&found),
@@ -258,7 +268,7 @@ impl PayloadMap {
             let Place { arm, velocity, rate, .. } = line[0];
             let mut row = vec![self.label(arm).to_owned()];
             row.extend([velocity_errors_rad_s[velocity], rates_hz[rate]].map(figure));
-            row.extend(found.iter().map(|found| figure(found.kg)));
+            row.extend(found.iter().map(|found| below(found.kg)));
             table.push(row);
         }
         table
@@ -304,10 +314,42 @@ mod tests {
         assert_eq!(delayed["law"], "momentum");
         assert!(delayed["forbids"].is_string());
         assert_eq!(findings.table.len(), 3);
-        assert_eq!(findings.table[1][2..4].to_vec(), ["500".to_owned(), figure(kg(0).unwrap())]);
+        assert_eq!(findings.table[1][2..4].to_vec(), ["500".to_owned(), below(kg(0).unwrap())]);
         let (name, picture) = &findings.files[0];
         assert_eq!(name, "kinova_gen3_2f85.svg");
-        assert!(picture.contains(&figure(kg(2).unwrap())) && picture.trim_end().ends_with("</svg>"));
+        for k in [0, 2] {
+            assert!(picture.contains(&format!("{} kg", below(kg(k).unwrap()))), "{k}");
+        }
+        assert!(picture.trim_end().ends_with("</svg>"));
+    }
+
+    /// Two arms under two velocity errors: each place has its own figures, and its own text in the table and the right picture.
+    #[test]
+    fn no_place_is_taken_for_another() {
+        let second = "[[arms]]\nlabel = \"second\"\nrobot = \"z1\"\ngrowth_mm = 50\npayload = { size_m = [0.1, 0.1, 0.1] }\n";
+        let map = map(&(FILE.replace("[1e-3]", "[1e-3, 2e-3]") + second)).unwrap();
+        let places: Vec<Place> = map.places().collect();
+        let distinct: std::collections::BTreeSet<_> =
+            places.iter().map(|p| (p.arm, p.velocity, p.rate, p.delay)).collect();
+        assert_eq!((places.len(), distinct.len(), map.keys().len()), (16, 16, 16));
+        for place in &places {
+            let (arm, timing) = (map.arm_at(*place).unwrap(), map.arm_at(*place).unwrap().timing());
+            assert_eq!(arm.name, ["kinova_gen3_2f85", "z1"][place.arm]);
+            assert_eq!(arm.sensors().velocity_rad_s, [1e-3, 2e-3][place.velocity]);
+            assert_eq!(arm.gains().period_s, [2e-3, 1e-3][place.rate]);
+            assert_eq!(timing.reading_age_max_s + timing.command_delay_max_s, [0.0, 6e-3][place.delay]);
+        }
+        let provable = |k: usize| Provable { kg: 1.0 + k as f64, momentum: false, forbids: None };
+        let findings = map.sum_up((0..16).map(provable).collect()).unwrap();
+        assert_eq!(findings.table[1][..5].to_vec(), ["kinova_gen3_2f85", "0.00100", "500", "1", "2"]);
+        assert_eq!(findings.table[8][..5].to_vec(), ["second", "0.00200", "1000", "15", "16"]);
+        let names: Vec<&str> = findings.files.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["kinova_gen3_2f85.svg", "second.svg"]);
+        for k in 0..16 {
+            let there =
+                findings.files.iter().map(|(_, picture)| picture.contains(&format!("\n{} kg\n", k + 1)));
+            assert_eq!(there.collect::<Vec<_>>(), [k < 8, k >= 8], "{k}");
+        }
     }
 
     #[test]
@@ -320,12 +362,15 @@ mod tests {
         refused("rates_hz = [500, 1000]", "rates_hz = [0]", "`rates_hz`: holds 0");
         refused("rates_hz = [500, 1000]", "rates_hz = []", "`rates_hz`: is empty");
         refused("delays_ms = [0, 6]", "delays_ms = [-1]", "`delays_ms`: holds -1");
-        refused("delays_ms = [0, 6]", "delays_ms = [1e6]", "rates_hz and delays_ms");
+        refused("delays_ms = [0, 6]", "delays_ms = [1e6]", "`arms[0] at 500 Hz with a delay of 1000000 ms`");
         refused("[1e-3]", "[nan]", "`velocity_errors_rad_s`: holds NaN");
         refused("plans = 1", "plans = 0", "`plans`");
         refused("growth_mm = 20", "growth_mm = 0", "`arms[0].growth_mm`");
         refused("payload = {", "payload = { max_mass_kg = 1.0,", "`arms[0].payload.max_mass_kg`");
-        refused("[0.1, 0.1, 0.1]", "[0.1, 0.1, 0.0]", "size_m");
+        refused("[0.1, 0.1, 0.1]", "[0.1, 0.1, 0.0]", "`arms[0].payload.size_m`");
         refused("kinova_gen3_2f85", "no_such_arm", "no_such_arm");
+        let arm = &FILE[FILE.find("[[arms]]").unwrap()..];
+        let said = map(&format!("{FILE}{arm}")).unwrap_err();
+        assert!(said.contains("`arms[1].label`") && said.contains("arms[0]"), "{said}");
     }
 }

@@ -30,6 +30,7 @@ pub mod route;
 pub mod rows;
 pub mod sample_errors;
 pub mod saved;
+pub mod setup;
 mod sliced;
 pub mod tube_fit;
 pub mod vicinity;

@@ -1,4 +1,5 @@
-//! The auditor of a simulated run: what is counted and measured on the true state.
+//! The auditor of a simulated run: what is counted and measured on the true state. Where joints are elastic limits, distances and contacts are those of the links, and
+//! the tube is judged where encoders are: what is proven is proven of what they see.
 
 use nalgebra::Vector3;
 use serde::{Deserialize, Serialize};

@@ -14,10 +14,10 @@ use serde::Serialize;
 use std::sync::Arc;
 
 use super::margins::{LinearLoop, LoopMargin};
-use crate::campaign::arm::Setup;
 use crate::control::{Controller, Measured, RobustController};
 use crate::dynamics::truth;
 use crate::inertia::ParameterSet;
+use crate::plan::setup::Setup;
 use crate::reach::momentum::CycleTiming;
 use crate::reach::{PreparedSet, Tube};
 use crate::robot::{Arm, Gains};

@@ -13,12 +13,13 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::campaign::arm::Setup;
-use crate::campaign::soundness::case::Case;
 use crate::control::{ChatterWatch, Controller, Measured, RobustController};
 use crate::dynamics::truth::{self, extreme};
+use crate::inertia::ParameterSet;
+use crate::plan::setup::Setup;
+use crate::reach::Tube;
 use crate::reach::momentum::CycleTiming;
-use crate::robot::Gains;
+use crate::robot::{Arm, Gains};
 use crate::simulate::DriveLag;
 use crate::trajectory::Bezier;
 
@@ -87,10 +88,10 @@ pub fn simulated(
         .filter_map(|(plan, curve)| {
             let (tube, ..) = super::measure::one(arm, gains, curve, super::CELLS).ok()?;
             let robot = arm.robot.with_gains(gains).ok()?;
-            let case = Case::new(robot, arm.set.clone(), arm.scene.clone(), tube, curve.clone());
+            let proven = ProvenPlan { robot, set: arm.set.clone(), tube, curve: curve.clone() };
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             rng.set_stream(1 + plan as u64);
-            Some(Follower::new(&case, *timing, rng).run(plan))
+            Some(Follower::new(&proven, *timing, rng).run(plan))
         })
         .collect();
     let largest = |f: &dyn Fn(&Run) -> f64| runs.iter().map(f).fold(0.0f64, larger);
@@ -123,9 +124,17 @@ enum Event {
     Command(usize),
 }
 
+/// A plan whose tube is proven, and what it was proven for.
+struct ProvenPlan {
+    robot: Arm,
+    set: ParameterSet,
+    tube: Tube,
+    curve: Bezier,
+}
+
 /// A plan, the arm that follows it, and what its drives and sensors do.
 struct Follower<'a> {
-    case: &'a Case,
+    case: &'a ProvenPlan,
     timing: CycleTiming,
     rng: ChaCha8Rng,
     theta: Vec<f64>,
@@ -141,7 +150,7 @@ struct Follower<'a> {
 }
 
 impl<'a> Follower<'a> {
-    fn new(case: &'a Case, timing: CycleTiming, mut rng: ChaCha8Rng) -> Self {
+    fn new(case: &'a ProvenPlan, timing: CycleTiming, mut rng: ChaCha8Rng) -> Self {
         let theta = truth::consistent(&case.robot, &case.set, &mut rng);
         let controller = RobustController::new(Arc::new(case.robot.clone()), &case.set, &case.tube);
         let (mut ticks, mut t) = (Vec::new(), 0.0);
@@ -199,10 +208,10 @@ impl<'a> Follower<'a> {
                     acting.clone_from(&self.commands[k]);
                     applied = self.applied(&acting);
                     curve.evaluate(now.min(curve.duration_s), &mut desired);
-                    [.., r] = case.auxiliary(&desired, &q, &dq);
                     for j in 0..n {
-                        let e = (desired.q[j] - q[j]).abs();
-                        run.tube = run.tube.max(e / radius[j][0]).max(r[j].abs() / radius[j][1]);
+                        let e = desired.q[j] - q[j];
+                        r[j] = desired.dq[j] - dq[j] + tube.gains.k_r * e;
+                        run.tube = run.tube.max(e.abs() / radius[j][0]).max(r[j].abs() / radius[j][1]);
                     }
                     run.energy =
                         larger(run.energy, truth::energy(robot, &self.theta, &q, &r) / tube.gains.v_max);
@@ -278,22 +287,21 @@ mod tests {
     use rand::SeedableRng;
 
     use super::*;
-    use crate::inertia::ParameterSet;
     use crate::reach::fixture;
-    use crate::robot::{DriveBounds, Scene};
+    use crate::robot::DriveBounds;
     use crate::trajectory::JointState;
 
     const TIMING: CycleTiming =
         CycleTiming { period_s: 1e-3, latency_s: 2.5e-3, delay_s: 1.5e-3, jitter_s: 2e-4, drive_lag_s: 0.0 };
 
     /// A plan of half a radian in every joint, with drives that err by so much.
-    fn case(drive: DriveBounds) -> Case {
+    fn case(drive: DriveBounds) -> ProvenPlan {
         let robot = crate::robot::load("kinova_gen3_2f85").unwrap();
         let n = robot.dof();
         let robot = robot.with_drives(vec![drive; n]).unwrap();
         let curve = Bezier::to_rest(&JointState::at_rest(&vec![0.1; n]), &vec![0.6; n], 3.0).unwrap();
         let (set, tube) = (ParameterSet::around_nominal(&robot), fixture::tube(&robot));
-        Case::new(robot, set, Scene::default(), tube, curve)
+        ProvenPlan { robot, set, tube, curve }
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! What is proven of an arm that is late, under the momentum law ([`crate::reach::momentum`]), whose gains are chosen anew for each plan.
 
 use super::limits::ProvenPlans;
-use crate::campaign::arm::Setup;
 use crate::certify::{MomentumProblem, MomentumStart};
+use crate::plan::setup::Setup;
 use crate::plan::{momentum_fit, momentum_gains};
 use crate::reach::PreparedSet;
 use crate::trajectory::Bezier;

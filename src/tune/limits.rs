@@ -13,11 +13,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Serialize;
 
+use super::grid::grid;
 use super::measure::{self, ProvenPerformance};
 pub use super::needs::Needs;
 use super::needs::better;
-use super::{CELLS, TuneError, TuneOptions, TuningProblem, grid, late, physical};
-use crate::campaign::arm::Setup;
+use super::{CELLS, TuneError, TuneOptions, TuningProblem, late, physical};
+use crate::plan::setup::Setup;
+use crate::report::figure::below;
 use crate::robot::prior::PriorFault;
 use crate::robot::{Arm, Gains, PayloadWords, Prior};
 use crate::trajectory::Bezier;
@@ -320,16 +322,23 @@ impl ProvableLimits {
                 format!("`{}`: an empty hand is provable {rate}, an unknown payload is not", self.robot)
             }
             (_, kg) => {
-                format!("`{}`: an unknown payload of at most {kg:.3} kg is provable {rate}{more}", self.robot)
+                let kg = below(kg);
+                format!("`{}`: an unknown payload of at most {kg} kg is provable {rate}{more}", self.robot)
             }
         }];
         let more = if self.proven.is_some() { "a little more" } else { "it" };
-        all.extend(self.forbids.iter().map(|term| format!("{more} is forbidden by {term}")));
+        // Gains of the momentum law are searched for; what is not found may exist.
+        let searched = self.law == LawTried::Momentum;
+        all.extend(self.forbids.iter().map(|term| match searched {
+            true => format!("no proof was found of {more}: {term}"),
+            false => format!("{more} is forbidden by {term}"),
+        }));
         if let Some((kg, reason, needs)) = &self.asked {
-            all.push(format!("{kg} kg is not provable: {reason}"));
-            let nothing = *needs == Needs::default();
-            let gains = "; try other gains (`surelift robot tune`) or a payload that is known better";
-            all.push(format!("{needs}{}", if nothing { gains } else { "" }));
+            let not = if searched { "no proof was found" } else { "it is not provable" };
+            all.push(format!("{kg} kg: {not}: {reason}"));
+            let gains = if searched { "" } else { "other gains (`surelift robot tune`) or " };
+            let gains = format!("; try {gains}a payload that is known better");
+            all.push(format!("{needs}{}", if needs.are_not_met() { &gains } else { "" }));
         }
         all
     }
@@ -387,6 +396,13 @@ mod tests {
         let older = better(robot, Better::Age, 1.0 / 6.0).unwrap();
         let refusal = search.provable(&older, 4.0).unwrap_err();
         assert!(search.provable(robot, 4.0).is_ok(), "{refusal}");
+        // A shorter period is among what is tried, though ticks of this arm shake by more than the shortest.
+        let needs = search.needs(30.0);
+        assert!(
+            needs.period_s.is_some() || needs.fresher_ratio.is_some() || needs.armature_ratio.is_some(),
+            "{needs}"
+        );
+        assert!(better(robot, Better::Period, 32.0).is_some());
         // The first law is proven for no such arm, whatever its gains.
         let first = Search { law: LawTried::Grid, ..search };
         assert!(first.provable(&first.arm.robot, 0.0).unwrap_err().contains("reading_age_max_s"));

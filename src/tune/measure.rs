@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::campaign::arm::Setup;
 use crate::certify::{CellReport, Problem};
 use crate::plan::inertia_floor::FloorFit;
+use crate::plan::setup::Setup;
 use crate::plan::tube_fit;
 use crate::reach::{PreparedSet, Tube};
 use crate::robot::{Arm, Gains, Joint};

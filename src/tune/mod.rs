@@ -22,6 +22,7 @@
 
 pub mod feedback;
 pub mod follow;
+mod grid;
 mod late;
 pub mod limits;
 pub mod margins;
@@ -38,15 +39,16 @@ use rayon::prelude::*;
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::campaign::arm::Setup;
 use crate::identify::tighten_by_physics;
 use crate::inertia::ParameterSet;
+use crate::plan::setup::Setup;
 use crate::reach::momentum::CycleTiming;
 use crate::robot::{self, Arm, Gains, RobotError, Scene};
 use crate::scenario::{Scenario, ScenarioError};
 use crate::trajectory::Bezier;
 pub use feedback::FeedbackFigures;
 pub use follow::{Ringing, Simulated};
+use grid::grid;
 pub use margins::LoopMargin;
 pub use measure::{ProvenPerformance, Wanting};
 pub use needs::Needs;
@@ -54,12 +56,6 @@ pub use needs::Needs;
 /// Duration of the plans of a robot without a scenario, s: that which plans have unless stated.
 const DURATION_S: f64 = 3.0;
 
-/// K_r, 1/s, of the grid. The search around its best goes on by [`STEPS`], so the grid need not be fine.
-const K_R: [f64; 3] = [5.0, 10.0, 20.0];
-/// alpha as a share of the control rate.
-const ALPHA_SHARE: [f64; 2] = [0.3, 0.9];
-/// V_max, J.
-const V_MAX: [f64; 7] = [3e-4, 6e-4, 1.2e-3, 2.5e-3, 5e-3, 1e-2, 2e-2];
 /// Factors of the steps around the best, from coarse to fine, and how often each is tried while it finds something better.
 const STEPS: [f64; 2] = [1.4, 1.15];
 const REPEATS: usize = 4;
@@ -324,17 +320,6 @@ impl TuningProblem {
 
 fn physical(set: &ParameterSet, robot: &Arm) -> Result<ParameterSet, TuneError> {
     tighten_by_physics(set, robot.end_effector()).map_err(|error| TuneError::Set(error.to_string()))
-}
-
-/// The robot's own gains, then those of the grid at its control period.
-fn grid(own: Gains) -> Vec<Gains> {
-    let mut all = vec![own];
-    for k_r in K_R {
-        for share in ALPHA_SHARE {
-            all.extend(V_MAX.map(|v_max| Gains { k_r, alpha: share / own.period_s, v_max, ..own }));
-        }
-    }
-    all
 }
 
 /// Candidates and what is proven of each, the best first.

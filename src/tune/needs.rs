@@ -10,9 +10,10 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::{CELLS, TuningProblem, follow, measure};
-use crate::campaign::arm::Setup;
+use crate::plan::setup::Setup;
 use crate::reach::momentum::CycleTiming;
-use crate::robot::{Arm, Gains, TimingBounds};
+use crate::report::figure::{above, below};
+use crate::robot::{Arm, Gains, RobotError, TimingBounds};
 use crate::trajectory::Bezier;
 
 /// Factors by which one thing alone may be better.
@@ -34,8 +35,11 @@ pub struct Needs {
     pub armature_ratio: Option<f64>,
     /// A bound on the errors of measured velocities, rad/s (m/s); `None` if a 32nd of the robot's is not enough.
     pub velocity_rad_s: Option<f64>,
-    /// So many times as fresh readings and commands, of an arm that is late; `None` if 32 times are not enough.
+    /// So many times as fresh readings and commands; `None` if 32 times are not enough, or if the arm is on time.
     pub fresher_ratio: Option<f64>,
+    /// Whether fresher ones were tried: the arm is late.
+    #[serde(skip)]
+    late: bool,
 }
 
 /// Something about the robot that is to be better.
@@ -48,19 +52,28 @@ pub(super) enum Better {
 }
 
 impl Needs {
+    /// How many things are tried for an arm.
+    fn tried(robot: &Arm) -> &'static [Better] {
+        const ALL: [Better; 4] = [Better::Period, Better::Armature, Better::Velocity, Better::Age];
+        if robot.timing().is_exact() { &ALL[..3] } else { &ALL }
+    }
+
+    /// Whether none of them alone is enough.
+    pub(super) fn are_not_met(&self) -> bool {
+        let Self { period_s, armature_ratio, velocity_rad_s, fresher_ratio, late: _ } = self;
+        [period_s, armature_ratio, velocity_rad_s, fresher_ratio].iter().all(|found| found.is_none())
+    }
+
     /// By bisection of what `works` says of a thing that is better by a factor.
     pub(super) fn find(robot: &Arm, works: &(dyn Fn(Better, f64) -> bool + Sync)) -> Self {
-        let all = [Better::Period, Better::Armature, Better::Velocity, Better::Age];
-        let found = |what: &Better| {
-            let changes = *what != Better::Age || !robot.timing().is_exact();
-            changes.then(|| enough(&|factor| works(*what, factor))).flatten()
-        };
-        let factors: Vec<Option<f64>> = all.par_iter().map(found).collect();
+        let tried = Self::tried(robot).par_iter();
+        let factors: Vec<Option<f64>> = tried.map(|what| enough(&|f| works(*what, f))).collect();
         Self {
             period_s: factors[0].map(|factor| robot.gains().period_s / factor),
             armature_ratio: factors[1],
             velocity_rad_s: factors[2].map(|factor| robot.sensors().velocity_rad_s / factor),
-            fresher_ratio: factors[3],
+            fresher_ratio: factors.get(3).copied().flatten(),
+            late: factors.len() > 3,
         }
     }
 }
@@ -68,16 +81,17 @@ impl Needs {
 impl fmt::Display for Needs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let enough = [
-            self.period_s.map(|s| format!("a control period of {:.3} ms", 1e3 * s)),
-            self.armature_ratio.map(|ratio| format!("{ratio:.2} times the transmission inertia")),
-            self.velocity_rad_s.map(|bound| format!("measured velocities within {bound:.2e} rad/s")),
-            self.fresher_ratio.map(|ratio| format!("readings and commands {ratio:.2} times as fresh")),
+            self.period_s.map(|s| format!("a control period of {} ms", below(1e3 * s))),
+            self.armature_ratio.map(|ratio| format!("{} times the transmission inertia", above(ratio))),
+            self.velocity_rad_s.map(|bound| format!("measured velocities within {} rad/s", below(bound))),
+            self.fresher_ratio.map(|ratio| format!("readings and commands {} times as fresh", above(ratio))),
         ];
         let enough: Vec<String> = enough.into_iter().flatten().collect();
         if enough.is_empty() {
+            let ages = if self.late { ", nor readings and commands as many times as fresh," } else { "" };
             return write!(
                 f,
-                "neither a control period, velocity errors nor ages {MOST_BETTER} times smaller nor {MOST_BETTER} times the transmission inertia are \
+                "neither a control period nor velocity errors {MOST_BETTER} times smaller nor {MOST_BETTER} times the transmission inertia{ages} are \
                  enough alone"
             );
         }
@@ -101,11 +115,7 @@ fn enough(works: &dyn Fn(f64) -> bool) -> Option<f64> {
 /// The arm with one thing better by a factor.
 pub(super) fn better(robot: &Arm, what: Better, factor: f64) -> Option<Arm> {
     let changed = match what {
-        Better::Period => {
-            let mut gains = robot.gains();
-            gains.period_s /= factor;
-            robot.with_gains(gains)
-        }
+        Better::Period => faster(robot, factor),
         Better::Armature => robot.changed(|arm| {
             arm.model.joints.iter_mut().for_each(|joint| joint.friction.armature *= factor);
         }),
@@ -126,6 +136,15 @@ pub(super) fn better(robot: &Arm, what: Better, factor: f64) -> Option<Arm> {
         }
     };
     changed.ok()
+}
+
+/// The arm with a shorter period. Ticks shake less in proportion: a jitter of more than the period would be none.
+fn faster(robot: &Arm, factor: f64) -> Result<Arm, RobotError> {
+    let (mut gains, mut timing) = (robot.gains(), robot.timing());
+    gains.period_s /= factor;
+    timing.jitter_max_s /= factor;
+    // Times are judged against the period.
+    robot.with_timing(TimingBounds::EXACT)?.with_gains(gains)?.with_timing(timing)
 }
 
 /// The same with what is known of the arm, whatever its set came from.
@@ -159,7 +178,8 @@ impl TuningProblem {
         (done, progress): (u64, &(dyn Fn(u64, u64) + Sync)),
         growth_m: f64,
     ) -> Needs {
-        let (tries, count) = (done + 3 * (HALVINGS as u64 + 1), AtomicU64::new(done));
+        let things = Needs::tried(&self.arm.robot).len() as u64;
+        let (tries, count) = (done + things * (HALVINGS as u64 + 1), AtomicU64::new(done));
         Needs::find(&self.arm.robot, &|what, factor| {
             progress(count.fetch_add(1, Ordering::Relaxed) + 1, tries);
             let Some(setup) = better_setup(&self.arm, what, factor) else { return false };

@@ -71,11 +71,10 @@ impl TuningProblem {
                 joint.limits.position.is_none_or(|(l, u)| (l + margin..=u - margin).contains(&q))
             })
         };
-        let drawn = (0..ATTEMPTS)
-            .filter_map(|_| self.arm.curve(&mut rng))
-            .filter(|curve| within(curve) && suits(curve));
-        let drawn = self.first.clone().into_iter().chain(drawn.take(options.plans.max(1)));
-        let curves: Vec<Bezier> = drawn.collect();
+        let drawn = (0..ATTEMPTS).filter_map(|_| self.arm.curve(&mut rng)).filter(within);
+        let drawn = drawn.filter(|curve| suits(curve)).take(options.plans.max(1));
+        let first = self.first.clone().filter(|curve| suits(curve));
+        let curves: Vec<Bezier> = first.into_iter().chain(drawn).collect();
         if curves.is_empty() { Err(TuneError::Plans(self.arm.label.clone())) } else { Ok(curves) }
     }
 }

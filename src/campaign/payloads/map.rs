@@ -6,7 +6,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::super::CampaignError;
 use super::{PayloadMap, Place, Provable};
-use crate::report::figure::figure;
+use crate::report::figure::{below, figure};
 
 /// A place, and the room beside and above the places of a panel, pixels.
 const CELL: (i32, i32) = (64, 40);
@@ -23,7 +23,7 @@ const NOTHING: RGBColor = RGBColor(0xf3, 0xf0, 0xec);
 pub(super) fn figures(map: &PayloadMap, found: &[Provable]) -> Result<Vec<(String, String)>, CampaignError> {
     let draw = |arm: usize| {
         let label = map.label(arm);
-        let name = format!("{}.svg", map.arms[arm].name);
+        let name = format!("{}.svg", label.replace(|c: char| !c.is_ascii_alphanumeric(), "_"));
         match picture(map, found, arm) {
             Ok(svg) => Ok((name, svg)),
             Err(error) => Err(CampaignError::Trials(format!("the picture of `{label}`: {error}"))),
@@ -80,7 +80,7 @@ fn panel(
         let corners = [(x + 1, y + 1), (x + CELL.0 - 1, y + CELL.1 - 1)];
         let (fill, text) = shades(found.kg);
         area.draw(&Rectangle::new(corners, fill.filled()))?;
-        let words = if found.kg.is_nan() { figure(found.kg) } else { format!("{} kg", figure(found.kg)) };
+        let words = if found.kg.is_nan() { below(found.kg) } else { format!("{} kg", below(found.kg)) };
         area.draw(&Text::new(words, (x + CELL.0 / 2, y + CELL.1 / 2), centred(12, &text)))?;
     }
     Ok(())
