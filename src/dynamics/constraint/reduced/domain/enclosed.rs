@@ -298,3 +298,28 @@ fn jacobian<T: Scalar>(loops: &Loops<'_>, motors: &[T], passive: &[T], of_passiv
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1 / m for all m within `off` of 1: the bound is met where m is least.
+    #[test]
+    fn what_a_matrix_is_off_by_counts_to_all_orders() {
+        let inverse = DMatrix::from_element(1, 1, 1.0);
+        for off in [0.1, 0.3, 0.5] {
+            let form = Affine::<4>::constant(1.0) + Affine::symbol(0, off);
+            let range = Interval::new(1.0 - off, 1.0 + off);
+            let by_forms = Affine::solve(&[form], &[Affine::constant(1.0)], &inverse).unwrap()[0].interval();
+            let by_intervals = Interval::solve(&[range], &[Interval::constant(1.0)], &inverse).unwrap()[0];
+            let largest = 1.0 / (1.0 - off);
+            for x in [by_forms, by_intervals] {
+                assert!(x.lower() <= 1.0 / (1.0 + off), "{off}: {x:?}");
+                assert!(x.upper() >= (1.0 - 1e-12) * largest, "{off}: {x:?}");
+                assert!(x.upper() <= (1.0 + 1e-12) * largest, "{off}: {x:?}");
+            }
+        }
+        let too_far = Interval::new(0.0, 2.0);
+        assert!(Interval::solve(&[too_far], &[Interval::constant(1.0)], &inverse).is_none());
+    }
+}
