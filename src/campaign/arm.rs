@@ -62,6 +62,21 @@ fn default_duration() -> f64 {
     3.0
 }
 
+/// The folder that a campaign's paths are relative to.
+fn folder_of(campaign: &Path) -> &Path {
+    campaign.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// The robot that `field` of a campaign's file names: a file, from the campaign's folder, or a bare name.
+pub(super) fn load_robot(campaign: &Path, field: &str, named: &Path) -> Result<Arm, CampaignError> {
+    let found = robot::find(named, folder_of(campaign)).and_then(robot::load);
+    found.map_err(|source| CampaignError::Robot {
+        path: campaign.to_owned(),
+        field: field.to_owned(),
+        source: Box::new(source),
+    })
+}
+
 /// A robot, what is known of it, its surroundings, where it starts and how far it moves.
 type Parts = (Arm, ParameterSet, Scene, Vec<f64>, Vec<f64>);
 
@@ -146,14 +161,13 @@ impl SetupFile {
     }
 
     fn parts(&self, path: &Path, field: &str) -> Result<Parts, CampaignError> {
-        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let refuse = |key: &str| {
-            let (path, field) = (path.to_owned(), format!("{field}.{key}"));
-            move |source| CampaignError::Robot { path, field, source: Box::new(source) }
-        };
         match (&self.scenario, &self.robot) {
             (Some(file), None) => {
-                let found = robot::find(file, folder).map_err(refuse("scenario"))?;
+                let found = robot::find(file, folder_of(path)).map_err(|source| CampaignError::Robot {
+                    path: path.to_owned(),
+                    field: format!("{field}.scenario"),
+                    source: Box::new(source),
+                })?;
                 let scenario = Scenario::load(found).map_err(|source| CampaignError::Scenario {
                     path: path.to_owned(),
                     field: format!("{field}.scenario"),
@@ -167,8 +181,7 @@ impl SetupFile {
                 Ok((task.robot, set, task.scene, task.start, range))
             }
             (None, Some(name)) => {
-                let found = robot::find(name, folder).map_err(refuse("robot"))?;
-                let robot = robot::load(found).map_err(refuse("robot"))?;
+                let robot = load_robot(path, &format!("{field}.robot"), name)?;
                 let n = robot.dof();
                 let set = ParameterSet::around_nominal(&robot);
                 Ok((robot, set, Scene::default(), vec![0.0; n], vec![1.0; n]))

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::arm::load_robot;
 use super::trials::{Trials, digest};
 use super::{CampaignError, CampaignFindings, exact};
 use crate::report::figure::{below, figure};
@@ -196,13 +197,7 @@ impl HoldingArm {
             let reason = "given, but the mass is what is sought: expected a place and a size alone";
             return Err(wrong(&format!("payload.{key}"), reason.into()));
         }
-        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let refused = |source| CampaignError::Robot {
-            path: path.to_owned(),
-            field: format!("{field}.robot"),
-            source: Box::new(source),
-        };
-        let arm = robot::load(robot::find(&self.robot, folder).map_err(refused)?).map_err(refused)?;
+        let arm = load_robot(path, &format!("{field}.robot"), &self.robot)?;
         let words = PayloadWords { max_mass_kg: Some(1.0), ..self.payload.clone() };
         let prior = robot::Prior { payload: Some(words), ..robot::Prior::default() };
         prior.in_numbers(&arm).map_err(|fault| wrong(&fault.field, fault.reason.clone()))?;

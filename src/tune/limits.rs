@@ -177,7 +177,7 @@ struct Search<'a> {
     arm: Setup,
     curves: Vec<Bezier>,
     /// Which gains of the grid proved a payload last.
-    lucky: AtomicUsize,
+    proved_last: AtomicUsize,
     progress: &'a (dyn Fn() + Sync),
 }
 
@@ -195,7 +195,7 @@ impl<'a> Search<'a> {
             // A plan in motion follows another one there. What both laws are tried on is to be the same.
             LawTried::Grid | LawTried::Momentum => study.curves_from_rest(options)?,
         };
-        let search = Self { payload, options, law, arm, curves, lucky: AtomicUsize::new(0), progress };
+        let search = Self { payload, options, law, arm, curves, proved_last: AtomicUsize::new(0), progress };
         search.words(&search.arm.robot, payload.max_mass_kg.unwrap_or(1.0))?;
         Ok(search)
     }
@@ -228,12 +228,12 @@ impl<'a> Search<'a> {
 
     /// With the first gains that prove it; those that did so last come first.
     fn with_any(&self, arm: &Setup, all: &[Gains]) -> Result<ProvenPlans, String> {
-        let last = self.lucky.load(Ordering::Relaxed);
+        let last = self.proved_last.load(Ordering::Relaxed);
         let mut refusal = None;
         for k in std::iter::once(last).chain((0..all.len()).filter(|k| *k != last)) {
             match self.with_gains(arm, all[k]) {
                 Ok(found) => {
-                    self.lucky.store(k, Ordering::Relaxed);
+                    self.proved_last.store(k, Ordering::Relaxed);
                     return Ok(found);
                 }
                 Err(reason) => _ = refusal.get_or_insert(reason),
@@ -407,6 +407,30 @@ mod tests {
         // The first law is proven for no such arm, whatever its gains.
         let first = Search { law: LawTried::Grid, ..late };
         assert!(first.provable(&first.arm.robot, 0.0).unwrap_err().contains("reading_age_max_s"));
+    }
+
+    /// Each limit, and how far errors may carry a link, counts under the momentum law, too.
+    #[test]
+    fn a_late_arm_has_to_keep_each_limit() {
+        let mut problem = problem("kinova_gen3_2f85_late", None);
+        problem.options.plans = 1;
+        let arm = TuningProblem::of_robot(&problem.path).unwrap().arm;
+        let tried = (&problem.payload, &problem.options);
+        let search = Search::new(arm, tried, LawTried::Momentum, &|| ()).unwrap();
+        let robot = &search.arm.robot;
+        let found = search.provable(robot, 1.0).unwrap();
+        let ends = search.curves[0].end();
+        let refused = |change: &dyn Fn(&mut crate::robot::Joint, f64)| {
+            let changed = robot.changed(|arm| change(&mut arm.model.joints[1], ends[1])).unwrap();
+            search.provable(&changed, 1.0).unwrap_err()
+        };
+        let said = "limits of torque, speed or position: 0 of 1 plans keep them";
+        assert_eq!(refused(&|joint, _| joint.limits.velocity = 0.01), said);
+        assert_eq!(refused(&|joint, end| joint.limits.position = Some((end - 3.0, end))), said);
+        assert_eq!(refused(&|joint, end| joint.limits.position = Some((end, end + 3.0))), said);
+        let options = TuneOptions { growth_m: 0.97 * found.growth_m, ..problem.options.clone() };
+        let narrow = Search { options: &options, ..search };
+        assert!(narrow.provable(&narrow.arm.robot, 1.0).unwrap_err().contains("tracking errors"));
     }
 
     #[test]
