@@ -26,7 +26,7 @@ const LATE: TimingBounds = TimingBounds {
 fn job(timing: TimingBounds) -> (Task, HiddenTruth) {
     let (mut task, truth) = Scenario::load("scenarios/dumbbell_c_8lb.toml").unwrap().split();
     let sensors = Sensors { velocity_rad_s: 5e-3, position_rad: 2e-5, ..task.robot.sensors() };
-    let drive = DriveBounds { error_nm: 0.1, error_ratio: 0.005, unmodelled_nm: 0.2 };
+    let drive = DriveBounds { error_nm: 0.1, error_ratio: 0.005, unmodelled_nm: 0.2, ..DriveBounds::IDEAL };
     let robot = task.robot.with_sensors(sensors).unwrap().with_drives(vec![drive; task.start.len()]).unwrap();
     task.robot = robot.with_timing(timing).unwrap();
     (task, truth)

@@ -46,7 +46,7 @@ fn scenario() -> Scenario {
 fn bench() -> Bench {
     let task = scenario().split().0;
     let sensors = Sensors { velocity_rad_s: 5e-3, position_rad: 2e-5, ..task.robot.sensors() };
-    let drive = DriveBounds { error_nm: 0.1, error_ratio: 0.005, unmodelled_nm: 0.2 };
+    let drive = DriveBounds { error_nm: 0.1, error_ratio: 0.005, unmodelled_nm: 0.2, ..DriveBounds::IDEAL };
     let robot = task.robot.with_sensors(sensors).unwrap().with_drives(vec![drive; task.start.len()]).unwrap();
     let robot = robot.with_timing(LATE).unwrap();
     let prior = tighten_by_physics(&task.prior_set().unwrap(), robot.end_effector()).unwrap();

@@ -53,7 +53,7 @@ fn arm(reach: f64) -> (Bench, ParameterSet, Vec<f64>) {
     let robot = &task.robot;
     let set = tighten_by_physics(&task.prior_set().unwrap(), robot.end_effector()).unwrap();
     let sensors = Sensors { velocity_rad_s: 5e-3, position_rad: 2e-5, ..robot.sensors() };
-    let drive = DriveBounds { error_nm: 0.1, error_ratio: 0.005, unmodelled_nm: 0.5 };
+    let drive = DriveBounds { error_nm: 0.1, error_ratio: 0.005, unmodelled_nm: 0.5, ..DriveBounds::IDEAL };
     let robot = robot.with_sensors(sensors).unwrap().with_drives(vec![drive; robot.dof()]).unwrap();
     let range = task.held.unwrap().excite.range_rad;
     let end = |share: f64| -> Vec<f64> {

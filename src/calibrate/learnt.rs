@@ -88,8 +88,9 @@ pub fn files(
 /// A drive's bounds as they were stated.
 fn drive_of(name: &str, bounds: DriveBounds) -> String {
     let text = drive(name, &["As stated before.".to_owned()], bounds.unmodelled_nm);
-    let DriveBounds { error_nm, error_ratio, .. } = bounds;
-    format!("{}\nerror_nm = {error_nm:?}\nerror_ratio = {error_ratio:?}\n\n", text.trim_end())
+    let DriveBounds { error_nm, error_ratio, spring, .. } = bounds;
+    let spring = spring.map_or(String::new(), |spring| format!("spring = {}\n", spring.words()));
+    format!("{}\nerror_nm = {error_nm:?}\nerror_ratio = {error_ratio:?}\n{spring}\n", text.trim_end())
 }
 
 /// The sections that make an arm of a tree, as they were stated.

@@ -174,7 +174,7 @@ impl PayloadMap {
             Ok::<_, LimitsError>(Provable::of(heaviest(&arm, (&holding.payload, &options), law)?, law))
         };
         let momentum = under(LawTried::Momentum)?;
-        Ok(if arm.timing().is_exact() { under(LawTried::Grid)?.or(momentum) } else { momentum })
+        Ok(if arm.beyond_first_law().is_none() { under(LawTried::Grid)?.or(momentum) } else { momentum })
     }
 
     fn label(&self, arm: usize) -> &str {

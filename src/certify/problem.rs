@@ -45,12 +45,11 @@ pub struct Problem<'a> {
     pub(super) set: Arc<PreparedSet>,
 }
 
-/// What the arm's file states of late readings and commands that the law of [`Tube`] is not proven for: it needs all of them in their tick.
+/// What the arm's file states that the law of [`Tube`] is not proven for: late readings and commands, and links on springs.
 pub fn on_time(robot: &Arm) -> Option<String> {
-    let (what, x) = robot.timing().first_above_zero()?;
-    let name = &robot.name;
+    let (beyond, name) = (robot.beyond_first_law()?, &robot.name);
     Some(format!(
-        "robot '{name}': `timing.{what}` is {x}, expected 0: this law is proven for readings and commands of their tick alone; for others there is \
+        "robot '{name}': {beyond}: this law is proven for rigid joints, and readings and commands of their tick, alone; for others there is \
          `certify::MomentumProblem`"
     ))
 }

@@ -178,6 +178,17 @@ fn drives(arm: &Arm, text: &mut String) {
             figure(100.0 * drive.error_ratio),
             figure(drive.unmodelled_nm),
         );
+        if let Some(spring) = drive.spring {
+            let _ = writeln!(
+                text,
+                "link of `{}` on a spring of at least {} N m/rad, encoder before it; of the bounds {} N m, {} rad/s and {} rad are for what it does",
+                joint.name,
+                figure(spring.stiffness_nm_rad),
+                figure(spring.unmodelled_nm),
+                figure(spring.velocity_rad_s),
+                figure(spring.position_rad),
+            );
+        }
     }
 }
 

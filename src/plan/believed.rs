@@ -139,7 +139,8 @@ impl Believed {
                 sensors.velocity_rad_s,
                 100.0 * sensors.torque_ratio,
                 sensors.torque_abs_nm
-            ) + &late(robot),
+            ) + &late(robot)
+                + &elastic(robot),
             start: alone && plan.start != PlanStart::Rest,
         }
     }
@@ -159,6 +160,18 @@ fn late(robot: &Arm) -> String {
         "; readings are at most {:e} s old, commands act at most {:e} s after their tick, ticks are even to {:e} s{lag}",
         timing.reading_age_max_s, timing.command_delay_max_s, timing.jitter_max_s
     )
+}
+
+/// How stiff the springs are that links hang on, where they do.
+fn elastic(robot: &Arm) -> String {
+    let springs = (0..robot.dof()).filter_map(|j| robot.drive(j).spring);
+    let softest = springs.map(|spring| spring.stiffness_nm_rad).reduce(f64::min);
+    let told = |k| {
+        format!(
+            "; links hang on springs of at least {k:e} N m/rad, their encoders before them, bent by no more than the torque limits"
+        )
+    };
+    softest.map_or(String::new(), told)
 }
 
 fn moving(Zonotope3 { name, speed_m_s, .. }: &Zonotope3) -> String {

@@ -15,7 +15,7 @@ use crate::horizon::{
 };
 use crate::inertia::{INERTIAL, PARAMETER_NAMES, PARAMETER_UNITS};
 use crate::robot::FramedPayload;
-use crate::simulate::ClosestPair;
+use crate::simulate::{ClosestPair, SpringAudit};
 
 /// Version of the layout of `summary.json`; raised when a name changes its meaning.
 pub const SCHEMA: u32 = 1;
@@ -94,6 +94,9 @@ pub struct Summary {
     /// The two that came that close, and when; left out if there is nothing to touch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closest: Option<ClosestPair>,
+    /// What the springs of elastic joints did; left out of rigid ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub springs: Option<SpringAudit>,
     /// Largest joint distance to the goal at the end, rad; `None` if there is no goal.
     pub goal_error_rad: Option<f64>,
     /// Difference to an integration with a step four times finer, rad.

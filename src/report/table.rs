@@ -7,6 +7,7 @@ use super::payload;
 use super::summary::{Payload, Summary};
 use crate::horizon::{MostProbable, PlacingError, TickSummary};
 use crate::inertia::PARAMETER_NAMES;
+use crate::simulate::SpringAudit;
 
 /// A column with a cell of more characters is prose.
 const PROSE: usize = 40;
@@ -100,6 +101,7 @@ fn figures(summary: &Summary) -> String {
     ]
     .into_iter()
     .chain(summary.placing.iter().map(|error| ("payload placed", placed(error))))
+    .chain(summary.springs.iter().map(|audit| ("springs", springs(audit))))
     .chain(summary.ticks.as_ref().map(ticks).into_iter().flatten())
     .map(|(label, value)| format!("  {label:<33}{value}\n"))
     .collect()
@@ -109,6 +111,23 @@ fn figures(summary: &Summary) -> String {
 fn certified_plans(summary: &Summary, certified: usize) -> String {
     let all = format!("{certified} of {}", summary.plans.len());
     if summary.unproven { all + "; the path NOT certified" } else { all }
+}
+
+/// How far springs were bent, and what they used of what is stated of them.
+fn springs(audit: &SpringAudit) -> String {
+    let most = |all: &[f64]| all.iter().fold(0.0f64, |most, x| most.max(*x));
+    let used = format!(
+        "bent by {} of the torque limit; {} N m, {} rad/s, {} rad",
+        percent(Some(audit.torque_ratio)),
+        figure(most(&audit.unmodelled_nm)),
+        figure(most(&audit.velocity_rad_s)),
+        figure(most(&audit.position_rad)),
+    );
+    match audit.stated_ratio {
+        None => used + ", none of it stated",
+        Some(ratio) if ratio > 1.0 => format!("{used}: MORE THAN STATED, {}", percent(Some(ratio))),
+        Some(ratio) => format!("{used}: {} of what is stated", percent(Some(ratio))),
+    }
 }
 
 /// How far what is held is from its place.

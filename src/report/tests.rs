@@ -121,6 +121,7 @@ fn summary() -> Summary {
             link: "<fore>".into(),
             other: "post".into(),
         }),
+        springs: None,
         goal_error_rad: Some(0.0021),
         integration_error_rad: Some(3.1e-10),
         route_ms: None,

@@ -176,6 +176,28 @@ impl Arm {
         self.stated.drives.get(j).copied().unwrap_or(DriveBounds::IDEAL)
     }
 
+    /// By how much the link of joint `j` may be elsewhere than the arm's common motion has it, rad (m): what its spring bends by at the joint's torque limit, and
+    /// what the encoder is off by. 0 of a rigid joint. Rounded up. See [`super::Spring`].
+    pub fn deflection(&self, j: usize) -> f64 {
+        self.drive(j).spring.map_or(0.0, |spring| {
+            let bent = (self.joints[j].limits.torque / spring.stiffness_nm_rad).next_up();
+            (bent + spring.position_rad).next_up()
+        })
+    }
+
+    /// Whether links hang on springs.
+    pub fn has_springs(&self) -> bool {
+        self.stated.drives.iter().any(|drive| drive.spring.is_some())
+    }
+
+    /// What the file states that only the momentum law is proven for ([`crate::reach::momentum`]); in words, none where the first law is
+    /// proven ([`crate::reach::tube`]).
+    pub fn beyond_first_law(&self) -> Option<String> {
+        let late =
+            self.timing().first_above_zero().map(|(what, x)| format!("`timing.{what}` is {x}, expected 0"));
+        late.or_else(|| self.has_springs().then(|| "its links hang on springs (`drives.spring`)".to_owned()))
+    }
+
     /// When readings are taken and commands act.
     pub fn timing(&self) -> TimingBounds {
         self.stated.timing
@@ -221,10 +243,36 @@ impl ArmDescription {
         if found != 0 && found != n {
             return Some(format!("drives: {found}, expected one for each of the {n} joints, or none"));
         }
-        self.model.joints.iter().zip(&self.drives).find_map(|(joint, drive)| {
+        let bounds = self.model.joints.iter().zip(&self.drives).find_map(|(joint, drive)| {
             let (what, reason) = drive.fault()?;
             Some(format!("drive of joint `{}`, {what}: {reason}", joint.name))
-        })
+        });
+        bounds.or_else(|| self.springs_fault())
+    }
+
+    /// Springs are between a transmission and a link. Simulators and the design rule know arms all of whose joints have one, and rigid ones.
+    fn springs_fault(&self) -> Option<String> {
+        let joints = || self.model.joints.iter().zip(&self.drives);
+        if joints().all(|(_, drive)| drive.spring.is_none()) {
+            return None;
+        }
+        let rigid = joints().find(|(_, drive)| drive.spring.is_none()).map(|(joint, _)| {
+            format!(
+                "drive of joint `{}`, spring: missing, expected one for each joint where any has one",
+                joint.name
+            )
+        });
+        let beyond = joints().find_map(|(joint, drive)| {
+            let (what, reason) = drive.spring?.beyond(&self.sensors)?;
+            Some(format!("drive of joint `{}`, {what}: {reason}", joint.name))
+        });
+        let light = joints().find(|(joint, _)| !(joint.friction.armature > 0.0)).map(|(joint, _)| {
+            format!(
+                "drive of joint `{}`, spring: the joint has no transmission inertia (`armature`) before it",
+                joint.name
+            )
+        });
+        rigid.or(beyond).or(light)
     }
 }
 

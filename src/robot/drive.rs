@@ -2,11 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::spring::Spring;
+
 /// Bounds on how the torque that moves a joint may differ from the command and from the model. Zero where a file says
 /// nothing: the drive delivers its command, and the model is all that acts.
 ///
 /// At each instant `applied = command + x` with `|x| <= error_nm + error_ratio |command|`, the joint moves as under `applied + u` with
-/// `|u| <= unmodelled_nm`, and both may change at any time. A torque sensor reads `applied`, averaged over a tick; it does not see u.
+/// `|u| <= unmodelled_nm`, and both may change at any time. A torque sensor reads `applied`, averaged over a tick; it does not see u. With a [`Spring`] the joint
+/// is that of the arm's common motion, and u has in it what this one asks for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DriveBounds {
@@ -17,11 +20,14 @@ pub struct DriveBounds {
     /// Torque that neither the drive nor the model accounts for, N m (N): cogging, friction that depends on load or temperature, what bending gears
     /// leave.
     pub unmodelled_nm: f64,
+    /// The spring that the link hangs on; rigid where there is none. What it needs of the bounds is part of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spring: Option<Spring>,
 }
 
 impl DriveBounds {
     /// A drive that does as it is told.
-    pub const IDEAL: Self = Self { error_nm: 0.0, error_ratio: 0.0, unmodelled_nm: 0.0 };
+    pub const IDEAL: Self = Self { error_nm: 0.0, error_ratio: 0.0, unmodelled_nm: 0.0, spring: None };
 
     /// The first bound that is none, by its name, and what was expected.
     pub fn fault(&self) -> Option<(&'static str, String)> {
@@ -37,8 +43,9 @@ impl DriveBounds {
                 "a number of N m not below 0",
             ),
         ];
-        let (what, x, _, expected) = all.into_iter().find(|(_, _, good, _)| !good)?;
-        Some((what, format!("{x}, expected {expected}")))
+        let bad = all.into_iter().find(|(_, _, good, _)| !good);
+        let bad = bad.map(|(what, x, _, expected)| (what, format!("{x}, expected {expected}")));
+        bad.or_else(|| self.spring?.fault(self.unmodelled_nm))
     }
 }
 
@@ -53,6 +60,8 @@ pub(super) struct DriveSettings {
     error_ratio: Option<f64>,
     /// Torque that neither the drive nor the model accounts for, N m (N).
     unmodelled_nm: Option<f64>,
+    /// The spring that the link hangs on.
+    spring: Option<Spring>,
 }
 
 #[cfg(feature = "urdf")]
@@ -67,6 +76,7 @@ impl DriveSettings {
         for (x, target) in stated {
             *target = x.unwrap_or(*target);
         }
+        drive.spring = self.spring.or(drive.spring);
     }
 }
 

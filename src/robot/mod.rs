@@ -16,6 +16,7 @@ pub mod model;
 pub mod pose;
 pub mod sensors;
 pub mod shape;
+pub mod spring;
 pub mod timing;
 pub mod uncertainty;
 pub mod written;
@@ -86,6 +87,7 @@ pub use limbs::Limb;
 pub use model::*;
 pub use sensors::Sensors;
 pub use shape::{Capsule, HeldShape, IgnoredPair, LinkShape};
+pub use spring::{EncoderSide, Spring};
 pub use timing::TimingBounds;
 pub use uncertainty::Uncertainty;
 

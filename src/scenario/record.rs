@@ -130,6 +130,7 @@ fn close(record: Record, task: &Task, options: &RunOptions, audit: Audit) -> Run
         max_torque_ratio: finite(audit.torque_ratio),
         min_clearance_m: finite(audit.clearance_m),
         closest: audit.closest,
+        springs: audit.springs,
         goal_error_rad: finite(goal_error),
         integration_error_rad: finite(audit.integration_error_rad),
         route_ms: record.route_ms,

@@ -1,5 +1,5 @@
 //! The auditor of a simulated run: what is counted and measured on the true state. Where joints are elastic limits, distances and contacts are those of the links, and
-//! the tube is judged where encoders are: what is proven is proven of what they see.
+//! the tube is judged by their common motion ([`crate::robot::Spring`]): what is proven is proven of that.
 
 use nalgebra::Vector3;
 use serde::{Deserialize, Serialize};
@@ -9,6 +9,7 @@ use crate::robot::{Arm, Scene};
 use crate::trajectory::{JointState, Pieces};
 
 use super::contact::Contacts;
+use super::springs::SpringAudit;
 use super::stopping::StopAudit;
 
 /// What the motion is supposed to be during a tick; used by the auditor alone.
@@ -108,6 +109,8 @@ pub struct Audit {
     pub integration_error_rad: f64,
     /// True configuration at the end, rad.
     pub q: Vec<f64>,
+    /// What its springs did; none of rigid joints.
+    pub springs: Option<SpringAudit>,
     /// How the arm came to rest, where it was stopped gently.
     pub stop: Option<StopAudit>,
 }
@@ -130,6 +133,7 @@ impl Audit {
             touched_at_rest: 0,
             integration_error_rad: 0.0,
             q: start.to_vec(),
+            springs: None,
             stop: None,
         }
     }

@@ -84,10 +84,11 @@ impl Drives {
         command + absolute + bounds.error_ratio * command.abs() * ratio.share(q, &mut self.rng)
     }
 
-    /// Torque on joint `j` that nobody accounts for, N m.
+    /// Torque on joint `j` that nobody accounts for, N m, but for what springs do: that the plant sees to.
     pub fn unmodelled(&mut self, j: usize, q: f64) -> f64 {
         let DriveErrors { bounds, unmodelled, .. } = self.joints[j];
-        bounds.unmodelled_nm * unmodelled.share(q, &mut self.rng)
+        let springs = bounds.spring.map_or(0.0, |spring| spring.unmodelled_nm);
+        (bounds.unmodelled_nm - springs) * unmodelled.share(q, &mut self.rng)
     }
 }
 
@@ -98,7 +99,8 @@ mod tests {
     #[test]
     fn errors_reach_their_bounds_and_stay_within() {
         let robot = crate::robot::load("kinova_gen3_2f85").unwrap();
-        let bounds = DriveBounds { error_nm: 0.5, error_ratio: 0.02, unmodelled_nm: 0.7 };
+        let bounds =
+            DriveBounds { error_nm: 0.5, error_ratio: 0.02, unmodelled_nm: 0.7, ..DriveBounds::IDEAL };
         let robot = robot.with_drives(vec![bounds; robot.dof()]).unwrap();
         let (mut most, mut moved) = ([0.0f64; 2], 0);
         for seed in 0..40 {

@@ -5,12 +5,17 @@
 //! is coupled to the links by the springs alone. Nothing damps the springs.
 
 use nalgebra::{DMatrix, DVector};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 
 use crate::dynamics::{crba, rnea};
 use crate::linear::triangular::solve_positive_definite;
 
-use super::faults::{ElasticJoints, EncoderSide};
+use crate::robot::{Arm, EncoderSide};
+
+use super::faults::ElasticJoints;
 use super::plant::{Plant, friction_share};
+use super::springs::CommonMotion;
 
 /// Steps of an elastic plant for one of a rigid one: the springs of light links are fast.
 pub(super) const FINER: usize = 4;
@@ -18,7 +23,27 @@ pub(super) const FINER: usize = 4;
 /// Rounds in which links sink into their springs: each leaves some hundredths of what the last one did.
 const SETTLING: usize = 12;
 
+/// How much stiffer than stated springs are at most. Many are as soft as they may be.
+const STIFFER: f64 = 3.0;
+
 impl ElasticJoints {
+    /// The springs of an arm whose file states some, as `seed` makes them: each as soft as stated, every second time, or stiffer.
+    pub(super) fn of(robot: &Arm, seed: u64) -> Option<Self> {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(9);
+        let mut drawn = |j: usize| {
+            let spring = robot.drive(j).spring?;
+            let stiffer = if rng.random() { 1.0 } else { rng.random_range(1.0..STIFFER) };
+            Some((spring.stiffness_nm_rad * stiffer, spring.encoders))
+        };
+        let springs: Vec<(f64, EncoderSide)> = (0..robot.dof()).filter_map(&mut drawn).collect();
+        let (_, encoders) = *springs.first()?;
+        Some(Self {
+            stiffness_nm_rad: springs.into_iter().map(|(stiffness, _)| stiffness).collect(),
+            encoders,
+        })
+    }
+
     /// Where in the state of an arm with so many joints those positions begin that encoders see: links come first.
     pub(super) fn read_from(&self, joints: usize) -> usize {
         if self.encoders == EncoderSide::Motor { joints } else { 0 }
@@ -41,6 +66,7 @@ impl Plant {
         self.q.extend(motors);
         self.dq.resize(2 * n, 0.0);
         self.resize_scratch();
+        self.common = Some(CommonMotion::at_rest(&self.q[n..]));
         self.elastic = Some(elastic.clone());
         self
     }

@@ -2,6 +2,7 @@
 //! which the guarantee rests, so that one can see whether it is noticed.
 
 use crate::inertia::INERTIAL;
+use crate::robot::EncoderSide;
 
 /// Violations of the assumptions, all absent by default. Joints by index; times since the start of the run in s.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -26,7 +27,7 @@ pub struct Faults {
     pub lost_encoder: Option<LostEncoder>,
     /// A drive gives less than it is asked for, and does not tell (A1).
     pub clamped_drive: Option<ClampedDrive>,
-    /// The joints are elastic (A1).
+    /// The joints are elastic although the robot's file says nothing of it, or other than it says (A1).
     pub elastic_joints: Option<ElasticJoints>,
     /// An obstacle is faster than it is said to be (A3).
     pub fast_obstacle: Option<FastObstacle>,
@@ -126,15 +127,6 @@ pub struct ElasticJoints {
     pub stiffness_nm_rad: Vec<f64>,
     /// Where the encoders are.
     pub encoders: EncoderSide,
-}
-
-/// Where the encoder of an elastic joint is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EncoderSide {
-    /// Behind the spring.
-    Link,
-    /// Before the spring.
-    Motor,
 }
 
 /// From `at_s` on, an obstacle goes along its path `factor` times as fast as the path says.

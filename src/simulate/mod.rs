@@ -17,6 +17,7 @@ mod passage;
 pub(crate) mod plant;
 pub mod posture;
 pub(crate) mod recording;
+mod springs;
 mod stopping;
 pub(crate) mod sway;
 mod truth;
@@ -38,6 +39,7 @@ pub use recording::{
     Drive, Footing, Ground, HiddenParameters, Noise, ReadingRates, Reads, Recording, RecordingPlan, Sealed,
     record,
 };
+pub use springs::SpringAudit;
 pub use stopping::StopAudit;
 pub use sway::{Sway, SwayState};
 pub use truth::HiddenTruth;

@@ -17,6 +17,7 @@ use crate::robot::Arm;
 
 use super::faults::ElasticJoints;
 use super::lag::FollowedCommand;
+use super::springs::CommonMotion;
 
 /// Integration steps within one control period. Half as many err sixteen times as much; every [`AUDIT_EVERY`]th tick is
 /// checked against finer steps, and the summary says by how much they differ.
@@ -31,8 +32,9 @@ pub(crate) struct Moment<'a> {
     pub q: &'a [f64],
     /// Velocities of the links, rad/s (m/s).
     pub dq: &'a [f64],
-    /// Positions and velocities where the encoders are: of elastic joints they may be before the springs.
-    pub encoders: (&'a [f64], &'a [f64]),
+    /// Positions and velocities of which the tube is one: of elastic joints the common motion of transmissions and links, or where the encoders are if these are behind
+    /// the springs.
+    pub followed: (&'a [f64], &'a [f64]),
 }
 
 /// The simulated robot. Nothing that runs a scenario holds one but [`super::World`], behind private
@@ -45,6 +47,8 @@ pub(crate) struct Plant {
     pub(super) breakaway: Vec<f64>,
     /// Springs between transmissions and links; positions and velocities of the transmissions then follow those of the links.
     pub(super) elastic: Option<ElasticJoints>,
+    /// The common motion of transmissions and links.
+    pub(super) common: Option<CommonMotion>,
     pub(crate) q: Vec<f64>,
     pub(crate) dq: Vec<f64>,
     ticks: u64,
@@ -113,7 +117,8 @@ impl Plant {
             zero,
         };
         let (q, dq, breakaway) = (q.to_vec(), vec![0.0; n], vec![1.0; n]);
-        Self { q, dq, robot, theta, breakaway, elastic: None, ticks: 0, integration_error: 0.0, scratch }
+        let (elastic, common) = (None, None);
+        Self { q, dq, robot, theta, breakaway, elastic, common, ticks: 0, integration_error: 0.0, scratch }
     }
 
     /// Joints of the arm.
@@ -141,6 +146,7 @@ impl Plant {
     /// It moves no more.
     pub(super) fn halt(&mut self) {
         self.dq.fill(0.0);
+        self.settle_common();
     }
 
     /// Its robot, on its base.
@@ -191,8 +197,9 @@ impl Plant {
             (0..finer).for_each(|i| {
                 self.runge_kutta(&mut q, &mut dq, (tau, step * (k * finer + i) as f64), step);
             });
-            let read = self.read_from()..self.read_from() + n;
-            each(Moment { q: &q[..n], dq: &dq[..n], encoders: (&q[read.clone()], &dq[read]) });
+            self.pass_on((&q, &dq), tau, (k as f64 * finer as f64 * step, finer as f64 * step));
+            let followed = self.followed_in((&q, &dq));
+            each(Moment { q: &q[..n], dq: &dq[..n], followed });
         }
         if let Some((mut fine_q, mut fine_dq)) = audit {
             let step = period_s / (4 * finer * SUBSTEPS) as f64;
@@ -204,6 +211,29 @@ impl Plant {
         }
         (self.q, self.dq) = (q, dq);
         self.ticks += 1;
+    }
+
+    /// Where the tube is, in a state of the plant: see [`Moment`].
+    fn followed_in<'a>(&'a self, (q, dq): (&'a [f64], &'a [f64])) -> (&'a [f64], &'a [f64]) {
+        let read = self.read_from()..self.read_from() + self.joints();
+        match &self.common {
+            Some(common) if read.start > 0 => (&common.q, &common.dq),
+            _ => (&q[read.clone()], &dq[read]),
+        }
+    }
+
+    /// Positions and velocities of which the tube is one: see [`Moment`].
+    pub(super) fn followed(&self) -> (&[f64], &[f64]) {
+        self.followed_in((&self.q, &self.dq))
+    }
+
+    /// The common motion of an elastic arm goes on to this state, `from_s` and `step_s` (s) into a command.
+    fn pass_on(&mut self, state: (&[f64], &[f64]), torques: ActingTorques<'_>, (from_s, step_s): (f64, f64)) {
+        if self.common.is_some() {
+            let mut space = std::mem::take(&mut self.scratch.tau);
+            self.follow_common(state, torques.at(from_s + 0.5 * step_s, &mut space), step_s);
+            self.scratch.tau = space;
+        }
     }
 
     fn runge_kutta(

@@ -23,7 +23,7 @@ use crate::trajectory::JointState;
 use super::audit::{Approach, Audit, TrackingReference, TrueState};
 use super::contact::Contacts;
 use super::drives::{Drives, WITHIN};
-use super::faults::{FastObstacle, Faults, PayloadSlips, slipped};
+use super::faults::{ElasticJoints, FastObstacle, Faults, PayloadSlips, slipped};
 use super::following::{Following, MomentumErrors, Supposed};
 use super::lag::DriveLag;
 use super::lateness::Lateness;
@@ -113,8 +113,9 @@ impl World {
             stands[off.joint] += off.by_rad;
         }
         let plant = Plant::at_rest(Arc::new(leaning), theta, &stands).with_breakaway(breakaway);
-        let plant = match &truth.faults.elastic_joints {
-            Some(elastic) => plant.with_elastic_joints(elastic),
+        let stated = || ElasticJoints::of(&robot, seed);
+        let plant = match truth.faults.elastic_joints.clone().or_else(stated) {
+            Some(elastic) => plant.with_elastic_joints(&elastic),
             None => plant,
         };
         Self {
@@ -158,11 +159,15 @@ impl World {
         let sensors = self.robot.sensors();
         let late = self.lateness.as_mut().map(|late| late.read(now, self.plant.at_encoders()));
         let (q, dq) = late.as_ref().map_or_else(|| self.plant.at_encoders(), |(q, dq)| (q, dq));
-        for (x, out) in q.iter().zip(&mut reading.q) {
-            *out = x + sensors.position_rad * self.noise.random_range(-1.0..=1.0);
+        // A part of what the bounds allow is what springs do.
+        let springs = |j: usize| self.robot.drive(j).spring;
+        for (j, (x, out)) in q.iter().zip(&mut reading.q).enumerate() {
+            let own = sensors.position_rad - springs(j).map_or(0.0, |spring| spring.position_rad);
+            *out = x + own * self.noise.random_range(-1.0..=1.0);
         }
-        for (x, out) in dq.iter().zip(&mut reading.dq) {
-            *out = x + sensors.velocity_rad_s * self.noise.random_range(-1.0..=1.0);
+        for (j, (x, out)) in dq.iter().zip(&mut reading.dq).enumerate() {
+            let own = sensors.velocity_rad_s - springs(j).map_or(0.0, |spring| spring.velocity_rad_s);
+            *out = x + own * self.noise.random_range(-1.0..=1.0);
         }
         if let Some(late) = self.faults.late_readings {
             self.late.push_back((reading.q.clone(), reading.dq.clone()));
@@ -339,6 +344,7 @@ impl World {
     pub fn reveal(mut self) -> Audit {
         self.audit.integration_error_rad = self.plant.integration_error();
         self.audit.q = self.plant.link_positions().to_vec();
+        self.audit.springs = self.plant.spring_audit();
         self.audit
     }
 }

@@ -333,7 +333,10 @@ mod tests {
 
     #[test]
     fn drives_err_up_to_their_bounds_and_no_further() {
-        let (drive, command) = (DriveBounds { error_nm: 0.5, error_ratio: 0.02, unmodelled_nm: 0.7 }, -20.0);
+        let (drive, command) = (
+            DriveBounds { error_nm: 0.5, error_ratio: 0.02, unmodelled_nm: 0.7, ..DriveBounds::IDEAL },
+            -20.0,
+        );
         let (case, ideal) = (case(drive), case(DriveBounds::IDEAL));
         let mut most = 0.0f64;
         for seed in 0..20 {

@@ -57,9 +57,9 @@ pub enum LawTried {
 }
 
 impl LawTried {
-    /// That of the loop: the momentum law for an arm that is late.
+    /// That of the loop: the momentum law for an arm that is late or elastic.
     fn of(arm: &Arm) -> Self {
-        if arm.timing().is_exact() { Self::OwnGains } else { Self::Momentum }
+        if arm.beyond_first_law().is_none() { Self::OwnGains } else { Self::Momentum }
     }
 }
 

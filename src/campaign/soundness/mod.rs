@@ -135,7 +135,7 @@ impl Soundness {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         rng.set_stream((arm as u64) << 40 | k);
         let arm = &self.arms[arm];
-        if !arm.robot.timing().is_exact() {
+        if arm.robot.beyond_first_law().is_some() {
             return self.attack_late(arm, &mut rng);
         }
         let case = Case::draw_plan(arm, &mut rng).ok_or_else(|| nothing_proven(arm))?;

@@ -53,6 +53,7 @@ fn found_of_drives(share: f64, seed: u64) -> Vec<Option<Ledger>> {
         error_nm: 0.2 * share,
         error_ratio: 0.01 * share,
         unmodelled_nm: 0.5 * share,
+        ..DriveBounds::IDEAL
     };
     let of = |arm: &Setup| {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);

@@ -32,9 +32,9 @@ pub(super) enum Law {
 }
 
 impl Law {
-    /// The law for an arm: the first one where its file states that nothing is late.
+    /// The law for an arm: the first one where its file states that nothing is late or elastic.
     pub(super) fn of(robot: &Arm) -> Self {
-        if robot.timing().is_exact() { Self::Energy } else { Self::Momentum }
+        if robot.beyond_first_law().is_none() { Self::Energy } else { Self::Momentum }
     }
 
     /// In how many control periods a plan that is to start in so many may start at the latest: under the momentum law at the first tick that is not before, and by

@@ -13,6 +13,10 @@
 //! *Inverse.* X is any matrix of floats. With M_0 X = 1 + H, |H| <= H^ over the cell and S >= 1 + H^ + H^2 + ..., M_0^-1 = X (1 + H)^-1, so that
 //! r = M_0^-1 p is X p~ for some |p~| <= S P, and e is X e~ for some |e~| <= S E. The entries of p~ and e~ are the symbols.
 //!
+//! *Links.* Of an arm with springs ([`crate::robot::Spring`]) the theorem is about its common motion x. Links are at q, |q - x| <= |q - theta| + |theta - x|. The first is
+//! |k (theta - q)| / k, at most the torque limit over the stiffness; the second is stated. [`Arm::deflection`] rounds the sum up, and [`MomentumCell::links`] adds it
+//! upwards to the remainder of each form.
+//!
 //! *M_0 and its rate* are one mass matrix of composite bodies, with slopes along the desired velocity, and the transmissions'
 //! part. M_0 X, and its rate times X, are sums of these forms, in which what the entries have in common cancels.
 
@@ -147,6 +151,11 @@ impl<const N: usize, R: Rounding> MomentumCell<N, R> {
             desired,
             along,
         })
+    }
+
+    /// Positions of the links: as far from the tube as springs may be bent.
+    pub fn links(&self, robot: &Arm) -> Joints<Affine<N, R>> {
+        self.q.iter().enumerate().map(|(j, q)| q.widen(robot.deflection(j))).collect()
     }
 
     /// Positions of the tube without its symbols: each joint's by itself.

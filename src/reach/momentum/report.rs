@@ -49,7 +49,7 @@ pub struct MomentumReport {
     pub position_error_rad: Joints<f64>,
     /// Radius of r_j, rad/s.
     pub r_rad_s: Joints<f64>,
-    /// Position margin, rad; infinite for continuous joints.
+    /// Position margin of the links, rad; infinite for continuous joints.
     pub position_margin: Joints<f64>,
     /// Velocity margin, rad/s.
     pub velocity_margin: Joints<f64>,
@@ -108,10 +108,14 @@ impl MomentumReport {
         let tube = &tube.widest_from(from_s);
         let cell = MomentumCell::new(robot, set, tube, (curve, span), space)?;
         let coupling = coupling(robot, set, &cell, space)?;
+        let links = cell.links(robot);
+        if robot.has_springs() {
+            space.moved.place(robot, &links);
+        }
         sweep_capsules(robot, &space.moved, &mut space.placed, &mut space.ends);
         let growth_m = space.ends.iter().flatten().map(growth).fold(0.0, f64::max);
         let parts = parts(robot, set, tube, &cell, space);
-        let MomentumCell { q, dq, radii, along, .. } = cell;
+        let MomentumCell { dq, radii, along, .. } = cell;
         let mismatch = mismatch(robot, tube, (&along, &radii), &parts);
         let needed = Needed {
             tube,
@@ -124,7 +128,7 @@ impl MomentumReport {
         let limits = |j: usize| &robot.joints[j].limits;
         let position = |j: usize| {
             limits(j).position.map_or(f64::INFINITY, |(lower, upper)| {
-                (q[j].lower() - lower).min(upper - q[j].upper()).next_down()
+                (links[j].lower() - lower).min(upper - links[j].upper()).next_down()
             })
         };
         let torque = |j: usize| {

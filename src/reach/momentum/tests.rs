@@ -232,7 +232,7 @@ fn most_remembered(lag_s: f64, of: impl Fn(f64) -> f64) -> f64 {
 #[test]
 fn drives_that_lag_are_charged_with_what_torques_change_meanwhile() {
     const LAG_S: f64 = 1e-4;
-    let drive = DriveBounds { error_nm: 0.0, error_ratio: 0.5, unmodelled_nm: 0.0 };
+    let drive = DriveBounds { error_nm: 0.0, error_ratio: 0.5, unmodelled_nm: 0.0, ..DriveBounds::IDEAL };
     for erring in [false, true] {
         let with = |case: &mut Case| {
             if erring {
@@ -316,7 +316,7 @@ fn what_errors_change_of_the_torque_is_in_rho() {
 
 #[test]
 fn drives_are_charged_with_their_bounds() {
-    let drive = DriveBounds { error_nm: 0.2, error_ratio: 0.03, unmodelled_nm: 0.4 };
+    let drive = DriveBounds { error_nm: 0.2, error_ratio: 0.03, unmodelled_nm: 0.4, ..DriveBounds::IDEAL };
     let charged = case(1e-6, |_| {}).charged(|case| {
         case.robot = case.robot.with_drives(vec![drive; 7]).unwrap();
     });
@@ -470,7 +470,7 @@ fn the_sign_band_has_stiction_the_errors_speed_and_what_time_changes() {
 
 #[test]
 fn margins_are_limits_less_all_that_may_come() {
-    let drive = DriveBounds { error_nm: 0.2, error_ratio: 0.03, unmodelled_nm: 0.0 };
+    let drive = DriveBounds { error_nm: 0.2, error_ratio: 0.03, unmodelled_nm: 0.0, ..DriveBounds::IDEAL };
     let case = case(1e-6, |case| {
         case.tube.robust_nm = vec![4.0; 7];
         case.tube.lag_nms2 = vec![0.004; 7];

@@ -3,12 +3,12 @@
 use serde::Deserialize;
 
 use super::Check;
-use crate::robot::{Arm, Scene, Zonotope3};
+use crate::robot::{Arm, EncoderSide, Scene, Zonotope3};
 use crate::scenario::ScenarioError;
 use crate::simulate::Faults;
 use crate::simulate::faults::{
-    ClampedDrive, ClockJump, DroppedSamples, ElasticJoints, EncoderSide, FastObstacle, FrozenEncoder,
-    LateReadings, LostEncoder, MisplacedStart, PayloadDropped, PayloadSlips, PlannerStalls, TorqueGain,
+    ClampedDrive, ClockJump, DroppedSamples, ElasticJoints, FastObstacle, FrozenEncoder, LateReadings,
+    LostEncoder, MisplacedStart, PayloadDropped, PayloadSlips, PlannerStalls, TorqueGain,
 };
 
 /// The table as written; joints by name.
@@ -167,17 +167,7 @@ struct Elastic {
     /// Stiffness of each joint, N m/rad (N/m), > 0.
     stiffness_nm_rad: Vec<f64>,
     /// Where the encoders are.
-    encoders: Side,
-}
-
-/// Where the encoders of elastic joints are.
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Side {
-    /// Behind the springs: they read the links.
-    Link,
-    /// Before the springs: they read the transmissions.
-    Motor,
+    encoders: EncoderSide,
 }
 
 /// The faults of one table.
@@ -299,11 +289,7 @@ impl FaultCheck<'_> {
             let reason = format!("joint '{}' has no transmission inertia before its spring", joint.name);
             return Err(self.error("faults.elastic_joints", reason));
         }
-        let encoders = match elastic.encoders {
-            Side::Link => EncoderSide::Link,
-            Side::Motor => EncoderSide::Motor,
-        };
-        Ok(ElasticJoints { stiffness_nm_rad: elastic.stiffness_nm_rad, encoders })
+        Ok(ElasticJoints { stiffness_nm_rad: elastic.stiffness_nm_rad, encoders: elastic.encoders })
     }
 
     fn fast_obstacle(&self, fast: Fast) -> Result<FastObstacle, ScenarioError> {

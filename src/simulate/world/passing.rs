@@ -62,7 +62,7 @@ impl World {
         let (scene, at_first) = (&mut self.scene, &self.at_first);
         let (paths, fault) = (&self.paths, self.faults.fast_obstacle.as_ref());
         let torques = ActingTorques { constant: &acting, fading: &fading };
-        self.plant.advance(torques, length_s, |Moment { q, dq, encoders }| {
+        self.plant.advance(torques, length_s, |Moment { q, dq, followed }| {
             passed.t += step;
             passed.since += step;
             let since = passed.since;
@@ -71,8 +71,7 @@ impl World {
             (passed.closest, passed.approach) = (passed.closest.min(near), passed.approach.min(coming));
             if let Some(supposed) = reference {
                 supposed.reference.curve.evaluate(passed.t, desired);
-                // What is proven is proven of what encoders see.
-                let (q, dq) = encoders;
+                let (q, dq) = followed;
                 let share = errors.share(robot, supposed, (passed.t, q, dq), desired);
                 audit.follow(q, dq, desired, &supposed.reference, share);
             }
@@ -123,7 +122,7 @@ impl World {
         passed.t += length_s;
         if let Some(supposed) = reference {
             supposed.reference.curve.evaluate(passed.t, &mut self.desired);
-            let (q, dq) = self.plant.at_encoders();
+            let (q, dq) = self.plant.followed();
             let share = self.errors.share(&self.robot, supposed, (passed.t, q, dq), &self.desired);
             self.audit.follow(q, dq, &self.desired, &supposed.reference, share);
         }

@@ -183,7 +183,7 @@ fn drift_by_the_disturbance_through_centrifugal_force() {
 /// Drives at the end of what they may do and the largest torque that nobody accounts for, through the controller's own command.
 #[test]
 fn drives_that_err_use_up_what_is_charged_for_them() {
-    let drive = DriveBounds { error_nm: 3.0, error_ratio: 0.02, unmodelled_nm: 9.0 };
+    let drive = DriveBounds { error_nm: 3.0, error_ratio: 0.02, unmodelled_nm: 9.0, ..DriveBounds::IDEAL };
     let mut claim = with(pendulum(), |c| {
         c.curve = still(&[0.0]);
         c.robot.stated().drives = vec![drive];

@@ -377,7 +377,7 @@ fn a_plan_that_narrows_leaves_what_it_was_an_age_before() {
 #[test]
 fn commands_that_drives_remember_turn_momenta_by_the_lag_times_the_torque() {
     const LAG_S: f64 = 2e-5;
-    let drive = DriveBounds { error_nm: 0.0, error_ratio: 0.1, unmodelled_nm: 0.0 };
+    let drive = DriveBounds { error_nm: 0.0, error_ratio: 0.1, unmodelled_nm: 0.0, ..DriveBounds::IDEAL };
     let with = |lag_s: f64| {
         move |case: &mut Case| {
             case.robot = case.robot.with_drives(vec![drive; 7]).unwrap();

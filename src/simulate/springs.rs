@@ -1,0 +1,142 @@
+//! What springs do of what is assumed of them ([`crate::robot::Spring`]): the common motion of an elastic arm, and what it needs.
+//!
+//! M(theta) v = I_a dtheta + M_l(q) dq gives the velocity v of a rigid arm with the same momentum, where the encoders are. The common motion is
+//! dx = v + c (theta - x), integrated beside the plant. What a rigid arm would need to move so, beside the torques that act, is M(x) ddx + C(x, dx) dx + g(x) and
+//! friction at dx, less those torques. It is taken from the differences over each integration step, in its middle.
+
+use nalgebra::DMatrix;
+use serde::{Deserialize, Serialize};
+
+use crate::dynamics::{crba, rnea};
+use crate::linear::triangular::solve_positive_definite;
+use crate::robot::Arm;
+
+use super::plant::{Plant, friction_share};
+
+/// c, 1/s. Any is allowed. Larger ones keep x nearer to the encoder and need more torque; this is about the K_r of laws.
+const RETURN_1_S: f64 = 8.0;
+
+/// What springs did of what is assumed of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SpringAudit {
+    /// Largest ratio of a spring's torque to the joint's limit.
+    pub torque_ratio: f64,
+    /// Largest torque by which the common motion of each joint differs from that of a rigid one, N m (N).
+    pub unmodelled_nm: Vec<f64>,
+    /// Largest distances of the encoders' velocities from the common ones, rad/s (m/s).
+    pub velocity_rad_s: Vec<f64>,
+    /// Largest distances of their positions, rad (m).
+    pub position_rad: Vec<f64>,
+    /// The largest ratio of any of these to what the robot's file states; none where it states no springs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stated_ratio: Option<f64>,
+}
+
+impl SpringAudit {
+    /// With what `robot` states.
+    fn beside(mut self, robot: &Arm) -> Self {
+        let over = |x: f64, most: f64| if x == 0.0 { 0.0 } else { x / most };
+        let ratio = |j: usize| {
+            let stated = robot.drive(j).spring?;
+            let torque = over(self.unmodelled_nm[j], stated.unmodelled_nm);
+            let velocity = over(self.velocity_rad_s[j], stated.velocity_rad_s);
+            Some(torque.max(velocity).max(over(self.position_rad[j], stated.position_rad)))
+        };
+        let ratios = (0..robot.dof()).filter_map(ratio);
+        self.stated_ratio = ratios.reduce(f64::max).map(|ratio| ratio.max(self.torque_ratio));
+        self
+    }
+}
+
+/// Follows the common motion of an elastic plant.
+#[derive(Debug, Clone)]
+pub(super) struct CommonMotion {
+    /// x and dx.
+    pub q: Vec<f64>,
+    pub dq: Vec<f64>,
+    mass: DMatrix<f64>,
+    audit: SpringAudit,
+}
+
+impl CommonMotion {
+    /// Of an arm at rest with its encoders at `q`.
+    pub fn at_rest(q: &[f64]) -> Self {
+        let zero = vec![0.0; q.len()];
+        let audit = SpringAudit {
+            torque_ratio: 0.0,
+            unmodelled_nm: zero.clone(),
+            velocity_rad_s: zero.clone(),
+            position_rad: zero.clone(),
+            stated_ratio: None,
+        };
+        Self { q: q.to_vec(), dq: zero, mass: DMatrix::zeros(q.len(), q.len()), audit }
+    }
+}
+
+impl Plant {
+    /// What the springs did; none of rigid joints.
+    pub(super) fn spring_audit(&self) -> Option<SpringAudit> {
+        Some(self.common.as_ref()?.audit.clone().beside(&self.robot))
+    }
+
+    /// The arm rests where it is, and its common motion where the encoders are.
+    pub(super) fn settle_common(&mut self) {
+        let n = self.joints();
+        if let Some(common) = &mut self.common {
+            common.q.copy_from_slice(&self.q[n..]);
+            common.dq.fill(0.0);
+        }
+    }
+
+    /// Goes on along the common motion of an elastic arm to the state (`q`, `dq`), so long (s) after the last one, under `tau` (N m).
+    pub(super) fn follow_common(&mut self, (q, dq): (&[f64], &[f64]), tau: &[f64], step_s: f64) {
+        let (Some(mut common), Some(elastic)) = (self.common.take(), self.elastic.take()) else { return };
+        let n = self.joints();
+        let velocity = self.momentum_velocity(q, dq, &mut common.mass);
+        let (robot, s) = (&self.robot, &mut self.scratch);
+        let (mut x, mut dx, mut ddx) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
+        for j in 0..n {
+            // dx = v + c (theta - x) at the end of the step, x by the mean of dx over it.
+            let half = 0.5 * step_s;
+            let known = velocity[j] + RETURN_1_S * (q[n + j] - common.q[j] - half * common.dq[j]);
+            let end = known / (1.0 + RETURN_1_S * half);
+            (ddx[j], dx[j]) = ((end - common.dq[j]) / step_s, 0.5 * (end + common.dq[j]));
+            x[j] = common.q[j] + half * dx[j];
+            common.q[j] += step_s * dx[j];
+            common.dq[j] = end;
+        }
+        s.motion.sweep(robot, &x, &dx, &dx, &ddx);
+        rnea(robot, &s.motion, &self.theta, &mut s.wrenches, s.bias.as_mut_slice());
+        let audit = &mut common.audit;
+        for j in 0..n {
+            let f = robot.joint_parameters(&self.theta, j);
+            let sign = friction_share(dq[n + j] / robot.gains().stiction_speed_rad_s, self.breakaway[j]);
+            let asked = s.bias[j] + f.armature * ddx[j] + f.coulomb * sign + f.viscous * dx[j] + f.offset;
+            let spring = elastic.stiffness_nm_rad[j] * (q[n + j] - q[j]);
+            let most = |so_far: &mut f64, x: f64| *so_far = so_far.max(x.abs());
+            most(&mut audit.torque_ratio, spring / robot.joints[j].limits.torque);
+            most(&mut audit.unmodelled_nm[j], asked - tau[j]);
+            most(&mut audit.velocity_rad_s[j], dq[n + j] - common.dq[j]);
+            most(&mut audit.position_rad[j], q[n + j] - common.q[j]);
+        }
+        (self.common, self.elastic) = (Some(common), Some(elastic));
+    }
+
+    /// v; `mass` is storage.
+    fn momentum_velocity(&mut self, q: &[f64], dq: &[f64], mass: &mut DMatrix<f64>) -> Vec<f64> {
+        let n = self.joints();
+        let (robot, theta, s) = (&self.robot, &self.theta, &mut self.scratch);
+        let armature = |j: usize| robot.joint_parameters(theta, j).armature;
+        let mut links = |q: &[f64], mass: &mut DMatrix<f64>| {
+            s.motion.place(robot, q);
+            crba(robot, &s.motion, theta, &mut s.composites, mass.as_mut_slice());
+        };
+        links(&q[..n], mass);
+        let own = |j: usize| armature(j) * dq[n + j] + (0..n).map(|k| mass[(j, k)] * dq[k]).sum::<f64>();
+        let mut velocity: Vec<f64> = (0..n).map(own).collect();
+        links(&q[n..], mass);
+        (0..n).for_each(|j| mass[(j, j)] += armature(j));
+        solve_positive_definite(mass.as_mut_slice(), &mut velocity);
+        velocity
+    }
+}
