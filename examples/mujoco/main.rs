@@ -18,11 +18,12 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use surelift::horizon::{self, RunOptions};
+use surelift::robot::EncoderSide;
 use surelift::scenario::Scenario;
 
 use arm::PeerArm;
 use peer::Peer;
-use setup::{EncoderSide, SpringSetup};
+use setup::SpringSetup;
 use table::Row;
 use truth::{Draw, Effect};
 
@@ -59,7 +60,7 @@ struct Job {
     /// How many times.
     #[serde(default)]
     times: Vec<f64>,
-    /// Springs in the joints, which the library does not model.
+    /// Springs in the joints that the robot's file says nothing of.
     springs: Option<Springs>,
 }
 

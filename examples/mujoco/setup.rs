@@ -1,7 +1,7 @@
 //! What a peer is told before the first tick: the arm that it is to make, what is around it, and the errors that it has.
 
 use serde::{Deserialize, Serialize};
-use surelift::robot::{Placement, TimingBounds};
+use surelift::robot::{EncoderSide, Placement, TimingBounds};
 
 /// Version of the protocol; both sides must have the same.
 pub const PROTOCOL: u32 = 2;
@@ -104,23 +104,13 @@ impl TimingSetup {
     }
 }
 
-/// A spring between the transmission and the link of each joint, which no law is proven for.
+/// A spring between the transmission and the link of each joint.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SpringSetup {
     /// Stiffness, N m/rad.
     pub stiffness_nm_rad: f64,
     /// Where the encoders are.
     pub encoders: EncoderSide,
-}
-
-/// Where the encoder of an elastic joint is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EncoderSide {
-    /// Behind the spring.
-    Link,
-    /// Before it, at the transmission.
-    Motor,
 }
 
 /// All that the peer needs to make its arm.
@@ -156,7 +146,7 @@ pub struct Setup {
     pub torque_abs_nm: f64,
     /// Bounds on how late readings, commands, ticks and drives are.
     pub timing: TimingSetup,
-    /// Springs in all joints; none in an arm as the library models it.
+    /// Springs in all joints; none in a rigid arm.
     pub springs: Option<SpringSetup>,
     /// Whether errors are at the ends of their bounds.
     pub at_ends: bool,

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use surelift::horizon::Task;
 use surelift::inertia::pseudo::check_physical;
 use surelift::inertia::{ARMATURE, COULOMB, INERTIAL, OFFSET, ParameterSet, VISCOUS};
-use surelift::robot::{Arm, Primitive, TimingBounds};
+use surelift::robot::{Arm, EncoderSide, Primitive, Spring, TimingBounds};
 
 use crate::setup::{
     FrameSetup, HeldSetup, JointSetup, ObstacleSetup, PROTOCOL, Setup, SpringSetup, TimingSetup,
@@ -275,6 +275,8 @@ fn setup(
     rng: &mut ChaCha8Rng,
 ) -> Setup {
     let (robot, sensors) = (&task.robot, task.robot.sensors());
+    // A part of what the bounds allow is what springs do.
+    let springs = robot.drive(0).spring;
     let most = robot.uncertainty().gravity_direction_deg;
     let lean = if draw.at_ends() { WITHIN } else { WITHIN * rng.random::<f64>().sqrt() };
     let angle = (lean * draw.times(Effect::Tilt) * most).to_radians();
@@ -295,8 +297,12 @@ fn setup(
         obstacles: task.scene.obstacles.iter().map(obstacle).collect(),
         held: held(robot),
         stiction_speed_rad_s: robot.gains().stiction_speed_rad_s,
-        position_rad: WITHIN * draw.times(Effect::Position) * sensors.position_rad,
-        velocity_rad_s: WITHIN * draw.times(Effect::Velocity) * sensors.velocity_rad_s,
+        position_rad: WITHIN
+            * draw.times(Effect::Position)
+            * (sensors.position_rad - springs.map_or(0.0, |s| s.position_rad)),
+        velocity_rad_s: WITHIN
+            * draw.times(Effect::Velocity)
+            * (sensors.velocity_rad_s - springs.map_or(0.0, |s| s.velocity_rad_s)),
         torque_ratio: WITHIN * draw.times(Effect::TorqueSensor) * sensors.torque_ratio,
         torque_abs_nm: WITHIN * draw.times(Effect::TorqueSensor) * sensors.torque_abs_nm,
         timing: TimingSetup::scaled(
@@ -304,10 +310,16 @@ fn setup(
             [Effect::ReadingAge, Effect::CommandDelay, Effect::Jitter, Effect::DriveLag]
                 .map(|effect| WITHIN * draw.times(effect)),
         ),
-        springs: draw.springs,
+        springs: draw.springs.or(springs.map(|spring| drawn_spring(&spring, draw))),
         at_ends: draw.at_ends(),
         seed: draw.seed,
     }
+}
+
+/// As soft as stated where errors are at their ends, up to twice as stiff elsewhere.
+fn drawn_spring(stated: &Spring, draw: &Draw) -> SpringSetup {
+    let stiffer = if draw.at_ends() { 1.0 } else { 1.0 + (draw.seed % 8) as f64 / 8.0 };
+    SpringSetup { stiffness_nm_rad: stiffer * stated.stiffness_nm_rad, encoders: EncoderSide::Motor }
 }
 
 fn joints(robot: &Arm, theta: &[f64], draw: &Draw, rng: &mut ChaCha8Rng) -> Vec<JointSetup> {
@@ -330,7 +342,9 @@ fn joints(robot: &Arm, theta: &[f64], draw: &Draw, rng: &mut ChaCha8Rng) -> Vec<
             stuck: breakaway * share(draw, rng),
             drive_error_nm: WITHIN * applied * drive.error_nm,
             drive_error_ratio: WITHIN * applied * drive.error_ratio,
-            unmodelled_nm: WITHIN * unmodelled * drive.unmodelled_nm,
+            unmodelled_nm: WITHIN
+                * unmodelled
+                * (drive.unmodelled_nm - drive.spring.map_or(0.0, |s| s.unmodelled_nm)),
         }
     };
     (0..robot.dof()).map(joint).collect()

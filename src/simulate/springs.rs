@@ -54,6 +54,8 @@ pub(super) struct CommonMotion {
     /// x and dx.
     pub q: Vec<f64>,
     pub dq: Vec<f64>,
+    /// Torque that it took beside what acted, over the last step, N m (N).
+    besides: Vec<f64>,
     mass: DMatrix<f64>,
     audit: SpringAudit,
 }
@@ -69,7 +71,7 @@ impl CommonMotion {
             position_rad: zero.clone(),
             stated_ratio: None,
         };
-        Self { q: q.to_vec(), dq: zero, mass: DMatrix::zeros(q.len(), q.len()), audit }
+        Self { q: q.to_vec(), dq: zero.clone(), besides: zero, mass: DMatrix::zeros(q.len(), q.len()), audit }
     }
 }
 
@@ -115,7 +117,8 @@ impl Plant {
             let spring = elastic.stiffness_nm_rad[j] * (q[n + j] - q[j]);
             let most = |so_far: &mut f64, x: f64| *so_far = so_far.max(x.abs());
             most(&mut audit.torque_ratio, spring / robot.joints[j].limits.torque);
-            most(&mut audit.unmodelled_nm[j], asked - tau[j]);
+            common.besides[j] = asked - tau[j];
+            most(&mut audit.unmodelled_nm[j], common.besides[j]);
             most(&mut audit.velocity_rad_s[j], dq[n + j] - common.dq[j]);
             most(&mut audit.position_rad[j], q[n + j] - common.q[j]);
         }
@@ -138,5 +141,97 @@ impl Plant {
         (0..n).for_each(|j| mass[(j, j)] += armature(j));
         solve_positive_definite(mass.as_mut_slice(), &mut velocity);
         velocity
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::faults::ElasticJoints;
+    use super::*;
+    use crate::robot::EncoderSide;
+
+    const START: [f64; 7] = [0.3, 0.5, 3.0, -1.6, 0.2, 0.4, 1.5];
+    /// Shorter than a control period, so that what is told of its last part holds for all of it.
+    const TICK_S: f64 = 2.5e-4;
+
+    fn arm() -> Arc<Arm> {
+        Arc::new(crate::robot::load("kinova_gen3_2f85_elastic").unwrap())
+    }
+
+    fn elastic(robot: &Arc<Arm>, stiffness_nm_rad: f64) -> Plant {
+        let springs =
+            ElasticJoints { stiffness_nm_rad: vec![stiffness_nm_rad; 7], encoders: EncoderSide::Motor };
+        Plant::at_rest(robot.clone(), robot.nominal_parameters(), &START).with_elastic_joints(&springs)
+    }
+
+    /// Torques that push the arm about, N m.
+    fn pushed(holding: &[f64], t: f64) -> Vec<f64> {
+        let push = |j: usize| 12.0 * (3.0 * t + j as f64).sin() + if t % 0.02 < 0.01 { 2.0 } else { -2.0 };
+        holding.iter().enumerate().map(|(j, x)| x + push(j)).collect()
+    }
+
+    /// A rigid arm under the same torques, and those that are told besides, moves as the common motion does.
+    #[test]
+    fn the_common_motion_is_that_of_a_rigid_arm_with_the_torques_told() {
+        let robot = arm();
+        let mut soft = elastic(&robot, 1e4);
+        let mut holding = [0.0; 7];
+        soft.holding(&[0.0; 7], &mut holding);
+        let rigid = || Plant::at_rest(robot.clone(), robot.nominal_parameters(), &START);
+        let (mut told, mut alone) = (rigid(), rigid());
+        for k in 0..2000 {
+            let tau = pushed(&holding, TICK_S * f64::from(k));
+            soft.advance(&tau, TICK_S, |_| ());
+            alone.advance(&tau, TICK_S, |_| ());
+            let besides = &soft.common.as_ref().unwrap().besides;
+            let all: Vec<f64> = tau.iter().zip(besides).map(|(tau, besides)| tau + besides).collect();
+            told.advance(&all, TICK_S, |_| ());
+        }
+        let common = soft.common.as_ref().unwrap();
+        let apart = |q: &[f64]| q.iter().zip(&common.q).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(apart(&alone.q) > 2e-4, "springs change nothing: {}", apart(&alone.q));
+        assert!(apart(&told.q) < 0.05 * apart(&alone.q), "{} of {}", apart(&told.q), apart(&alone.q));
+        // Encoders stay by it.
+        let audit = soft.spring_audit().unwrap();
+        let most = |all: &[f64]| all.iter().fold(0.0f64, |most, x| most.max(*x));
+        assert!((1e-6..1e-3).contains(&most(&audit.position_rad)), "{audit:?}");
+        assert!((1e-4..2e-2).contains(&most(&audit.velocity_rad_s)), "{audit:?}");
+        assert!(most(&audit.unmodelled_nm) < 2.0 && audit.torque_ratio < 1.0, "{audit:?}");
+    }
+
+    /// The stiffer the springs, the less is needed; and what needs more than is stated is told.
+    #[test]
+    fn stiff_springs_need_little_and_soft_ones_are_told() {
+        let robot = arm();
+        let audit = |stiffness_nm_rad: f64| {
+            let mut plant = elastic(&robot, stiffness_nm_rad);
+            let mut holding = [0.0; 7];
+            plant.holding(&[0.0; 7], &mut holding);
+            for k in 0..500 {
+                plant.advance(&pushed(&holding, 1e-3 * f64::from(k)), 1e-3, |_| ());
+            }
+            plant.spring_audit().unwrap()
+        };
+        let (soft, stiff) = (audit(2e3), audit(1e5));
+        let all =
+            |audit: &SpringAudit| [audit.position_rad[0], audit.velocity_rad_s[0], audit.unmodelled_nm[1]];
+        assert!(
+            all(&soft).iter().zip(all(&stiff)).all(|(soft, stiff)| *soft > 3.0 * stiff),
+            "{soft:?} {stiff:?}"
+        );
+        assert!(soft.stated_ratio.unwrap() > 1.0 && stiff.stated_ratio.unwrap() < 1.0, "{soft:?} {stiff:?}");
+    }
+
+    #[test]
+    fn springs_are_drawn_as_soft_as_stated_or_stiffer() {
+        let robot = arm();
+        let drawn: Vec<f64> =
+            (0..40).flat_map(|seed| ElasticJoints::of(&robot, seed).unwrap().stiffness_nm_rad).collect();
+        assert!(drawn.iter().all(|k| (1e4..3e4).contains(k)) && drawn.iter().any(|k| *k > 2.5e4));
+        let softest = drawn.iter().filter(|k| **k == 1e4).count();
+        assert!((80..200).contains(&softest), "{softest} of 280");
+        assert_eq!(ElasticJoints::of(&crate::robot::load("kinova_gen3_2f85_measured").unwrap(), 1), None);
     }
 }

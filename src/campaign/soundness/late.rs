@@ -2,7 +2,8 @@
 //! the plan says of its states is held against it.
 //!
 //! Ages, delays and jitter are drawn within the file's bounds and at their ends ([`Lateness`]), and so are the lags of drives ([`DriveLag`]). Readings are off so that a joint's momentum error looks smaller than
-//! it is, and all that acts beside the commands pushes that joint out. The plant is that of [`truth`].
+//! it is, and all that acts beside the commands pushes that joint out. The plant is that of [`truth`]. Of an arm on springs it is the common motion
+//! ([`crate::robot::Spring`]), and links are as far from it as springs may be bent.
 
 use std::sync::Arc;
 
@@ -59,6 +60,8 @@ struct Plant<'a> {
     pushed: usize,
     /// Shares of all that acts beside the commands, and of sticking friction.
     pushes: Vec<f64>,
+    /// How far links are from the joints, rad (m): bent springs.
+    bent: Vec<f64>,
 }
 
 impl LateCase {
@@ -95,6 +98,7 @@ impl LateCase {
             dq: vec![0.0; n],
             pushed: rng.random_range(0..n),
             pushes: vec![0.0; n],
+            bent: vec![0.0; n],
         };
         let Some(mut late) = Lateness::new(&self.robot, rng.random()) else { return 0 };
         let mut lag = DriveLag::new(&self.robot, rng.random());
@@ -178,6 +182,10 @@ impl Plant<'_> {
         for (j, push) in self.pushes.iter_mut().enumerate() {
             *push = if j == self.pushed { -momentum[j].signum() } else { extreme(rng) };
         }
+        for (j, bent) in self.bent.iter_mut().enumerate() {
+            let most = self.robot.deflection(j);
+            *bent = if most > 0.0 { most * extreme(rng) } else { 0.0 };
+        }
     }
 
     /// Torques that drives apply, and those that act.
@@ -207,6 +215,7 @@ impl Plant<'_> {
         let (desired, r) = (plan.curve.state(t), self.r(t));
         let e: Vec<f64> = desired.q.iter().zip(&self.q).map(|(desired, q)| desired - q).collect();
         let (momentum, lag) = (self.momentum(t, &r), self.momentum(t, &e));
+        let links: Vec<f64> = self.q.iter().zip(&self.bent).map(|(q, bent)| q + bent).collect();
         for (j, joint) in self.robot.joints.iter().enumerate() {
             let radius = plan.tube.robust_at(j, t) / plan.tube.gains.kappa + plan.tube.noise_at(j, t);
             ledger.note(Check::Momentum, momentum[j].abs(), radius);
@@ -215,11 +224,11 @@ impl Plant<'_> {
             ledger.note(Check::R, r[j].abs(), bounds.r_rad_s[j]);
             ledger.note(Check::Velocity, self.dq[j].abs(), joint.limits.velocity);
             if let Some((lower, upper)) = joint.limits.position {
-                let gap = (self.q[j] - lower).min(upper - self.q[j]);
+                let gap = (links[j] - lower).min(upper - links[j]);
                 ledger.gap(Check::Position, gap, 0.5 * (upper - lower));
             }
         }
-        let frames = self.robot.frames(&self.q);
+        let frames = self.robot.frames(&links);
         let clearances =
             [self.robot.obstacle_clearance(&frames, &self.case.scene), self.robot.self_clearance(&frames)];
         for clearance in clearances.into_iter().flatten() {

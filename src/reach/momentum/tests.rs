@@ -16,6 +16,7 @@ use crate::trajectory::{Bezier, JointState, Pieces};
 
 mod chain;
 mod order;
+mod springs;
 
 /// The moment that is looked at, s.
 const T: f64 = 0.37;

@@ -387,3 +387,30 @@ fn a_held_joint_may_be_a_hinge() {
     let told = refused(&format!("{shin}position_rad = [0.3, -0.3]\n"));
     assert!(told.contains("left_shin"), "{told}");
 }
+
+/// Springs are stated for all joints or none, with encoders before them, and need no more than the bounds allow.
+#[test]
+fn springs_that_are_none_are_named() {
+    let given = |text: &str| {
+        load_written(&[("arm.toml", &format!("extends = \"kinova_gen3_2f85_elastic\"\n{text}"))])
+    };
+    let arm = given("").unwrap();
+    assert!(arm.has_springs() && arm.beyond_first_law().is_some());
+    let bent = arm.joints[0].limits.torque / 10e3 + 1.5e-4;
+    assert!((arm.deflection(0) - bent).abs() < 1e-15 && arm.deflection(0) >= bent);
+    let refused = |text: &str, parts: &[&str]| {
+        let said = given(text).unwrap_err().to_string();
+        assert!(parts.iter().all(|part| said.contains(part)), "{text}: {said}");
+    };
+    refused("drives.spring.encoders = \"link\"", &["arm.toml", "drives.spring.encoders", "expected motor"]);
+    refused("drives.spring.encoders = \"hand\"", &["arm.toml", "encoders", "`hand`"]);
+    refused("drives.spring.stiffness_nm_rad = nan", &["drives.spring.stiffness_nm_rad", "above 0"]);
+    refused("drives.spring.unmodelled_nm = 0.7", &["drives.spring.unmodelled_nm", "from 0 to 0.6", "part"]);
+    refused("sensors.velocity_rad_s = 1e-3", &["joint_1", "spring.velocity_rad_s", "from 0 to 0.001"]);
+    refused("sensors.position_rad = 1e-4", &["joint_1", "spring.position_rad", "from 0 to 0.0001"]);
+    refused("[joints.joint_3]\narmature = 0.0", &["joint_3", "transmission inertia"]);
+    let one = "[joints.joint_2.drive.spring]\nstiffness_nm_rad = 1e4\nencoders = \"motor\"\nunmodelled_nm = 0.0\nvelocity_rad_s = 0.0\nposition_rad = 0.0";
+    let said = load_written(&[("arm.toml", &format!("extends = \"kinova_gen3_2f85\"\n{one}"))]);
+    let said = said.unwrap_err().to_string();
+    assert!(said.contains("joint_1") && said.contains("spring: missing"), "{said}");
+}

@@ -23,7 +23,7 @@ fn late_arms_keep_what_their_plans_say_and_what_is_wrong_is_found_out() {
     println!("{:?}", all.map(|check| (check, used(check))));
     assert!(all.into_iter().all(|check| used(check) > 0.05), "the attack does little");
     // An arm whose drives lag, which begins with the torques that held it.
-    let lagging = LateCase::draw(campaign.arms.last().unwrap(), &mut rng).unwrap();
+    let lagging = LateCase::draw(&campaign.arms[2], &mut rng).unwrap();
     assert!(lagging.plan.tube.timing.drive_lag_s == 1e-3 && case.plan.tube.timing.drive_lag_s == 0.0);
     assert_eq!(played(&lagging, 1.0, 2).outside(), []);
     // Drives that do far more beside their commands than is claimed.
@@ -37,4 +37,20 @@ fn late_arms_keep_what_their_plans_say_and_what_is_wrong_is_found_out() {
     }
     let found = played(&wrong, 1.0, 1).outside();
     assert_eq!(found, [Check::PositionError, Check::R, Check::Acceleration]);
+}
+
+/// Links on springs are not where the plan has their joints; what is left between them and what they must not touch is that of a rigid arm less what springs bend by.
+#[test]
+fn an_arm_on_springs_keeps_what_its_plan_says() {
+    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/campaigns/soundness_late.toml"));
+    let text = std::fs::read_to_string(path).unwrap();
+    let campaign = Soundness::new(path, crate::campaign::parse(path, &text).unwrap()).unwrap();
+    let mut rng = ChaCha8Rng::seed_from_u64(11);
+    let case = LateCase::draw(campaign.arms.last().unwrap(), &mut rng).unwrap();
+    assert!(case.robot.has_springs());
+    let mut ledger = Ledger::default();
+    for _ in 0..2 {
+        case.play(1.0, &mut rng, &mut ledger);
+    }
+    assert_eq!(ledger.outside(), []);
 }
