@@ -296,7 +296,7 @@ fn setup(
         joints: joints(robot, theta, draw, rng),
         obstacles: task.scene.obstacles.iter().map(obstacle).collect(),
         held: held(robot),
-        stiction_speed_rad_s: robot.gains().stiction_speed_rad_s,
+        stiction_speed_rad_s: robot.gains().stiction_speed_rad_s - springs.map_or(0.0, |s| s.velocity_rad_s),
         position_rad: WITHIN
             * draw.times(Effect::Position)
             * (sensors.position_rad - springs.map_or(0.0, |s| s.position_rad)),

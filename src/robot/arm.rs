@@ -263,7 +263,7 @@ impl ArmDescription {
             )
         });
         let beyond = joints().find_map(|(joint, drive)| {
-            let (what, reason) = drive.spring?.beyond(&self.sensors)?;
+            let (what, reason) = drive.spring?.beyond(&self.sensors, &self.gains)?;
             Some(format!("drive of joint `{}`, {what}: {reason}", joint.name))
         });
         let light = joints().find(|(joint, _)| !(joint.friction.armature > 0.0)).map(|(joint, _)| {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::gains::Gains;
 use super::sensors::Sensors;
 
 /// Where the encoder of an elastic joint is.
@@ -18,8 +19,11 @@ pub enum EncoderSide {
 ///
 /// # What is assumed
 /// The arm has a *common motion* x(t), twice differentiable, from rest where the encoders are at first. It is the motion of an arm with the same bodies and rigid
-/// joints, under the same torques and others of at most `unmodelled_nm` besides. Encoders are within `position_rad` and `velocity_rad_s` of it. The torque of a
+/// joints, under the same torques and others of at most `unmodelled_nm` besides. Encoders are within `position_rad` and `velocity_rad_s` of it. And the torque of a
 /// spring is at most the joint's torque limit.
+///
+/// Friction is that of the transmission, whose speed is not the common one. So `velocity_rad_s` is a part of the stiction speed of the arm's [`Gains`] too: where the
+/// common motion is faster than that, the transmission goes the same way, faster than the rest of it.
 ///
 /// The last makes of the stiffness how far a link is from its encoder. The three figures before are *parts* of what `drive.unmodelled_nm` and the arm's
 /// [`Sensors`] allow, which is all that proofs and identification look at: what holds of every rigid arm within these bounds holds of the common motion.
@@ -38,7 +42,7 @@ pub struct Spring {
     pub encoders: EncoderSide,
     /// Torque by which the common motion differs from that of rigid joints, N m (N): a part of `drive.unmodelled_nm`.
     pub unmodelled_nm: f64,
-    /// How far an encoder's velocity is from the common one, rad/s (m/s): a part of `sensors.velocity_rad_s`.
+    /// How far an encoder's velocity is from the common one, rad/s (m/s): a part of `sensors.velocity_rad_s` and of `control.stiction_speed_rad_s`.
     pub velocity_rad_s: f64,
     /// How far its position is from the common one, rad (m): a part of `sensors.position_rad`.
     pub position_rad: f64,
@@ -73,13 +77,15 @@ impl Spring {
         )
     }
 
-    /// The first figure that is no part of what `sensors` may be off by.
-    pub fn beyond(&self, sensors: &Sensors) -> Option<(&'static str, String)> {
+    /// The first figure that is no part of what `sensors` may be off by, or of the speed below which the friction of these `gains` is not known.
+    pub fn beyond(&self, sensors: &Sensors, gains: &Gains) -> Option<(&'static str, String)> {
         let Sensors { position_rad, velocity_rad_s, .. } = *sensors;
-        let velocity = ("`sensors.velocity_rad_s`", velocity_rad_s);
-        part("spring.velocity_rad_s", self.velocity_rad_s, velocity).or_else(|| {
-            part("spring.position_rad", self.position_rad, ("`sensors.position_rad`", position_rad))
-        })
+        let velocity = |name, all| part("spring.velocity_rad_s", self.velocity_rad_s, (name, all));
+        velocity("`sensors.velocity_rad_s`", velocity_rad_s)
+            .or_else(|| velocity("`control.stiction_speed_rad_s`", gains.stiction_speed_rad_s.next_down()))
+            .or_else(|| {
+                part("spring.position_rad", self.position_rad, ("`sensors.position_rad`", position_rad))
+            })
     }
 }
 
@@ -104,7 +110,11 @@ mod tests {
         };
         let sensors =
             Sensors { position_rad: 1e-4, velocity_rad_s: 2e-3, torque_ratio: 0.0, torque_abs_nm: 0.0 };
-        assert_eq!((good.fault(0.5), good.beyond(&sensors)), (None, None));
+        let gains = Gains { k_r: 1.0, alpha: 1.0, v_max: 1.0, period_s: 1e-3, stiction_speed_rad_s: 3e-3 };
+        assert_eq!((good.fault(0.5), good.beyond(&sensors, &gains)), (None, None));
+        let quick = Gains { stiction_speed_rad_s: 2e-3, ..gains };
+        let (what, reason) = good.beyond(&sensors, &quick).unwrap();
+        assert!(what == "spring.velocity_rad_s" && reason.contains("stiction_speed"), "{reason}");
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             let spring = Spring { stiffness_nm_rad: bad, ..good };
             assert_eq!(spring.fault(0.5).unwrap().0, "spring.stiffness_nm_rad");
@@ -112,7 +122,7 @@ mod tests {
         // More than all is no part.
         for bad in [-1e-9, f64::NAN, f64::INFINITY, 0.6] {
             assert_eq!(Spring { unmodelled_nm: bad, ..good }.fault(0.5).unwrap().0, "spring.unmodelled_nm");
-            let named = |spring: Spring| spring.beyond(&sensors).unwrap().0;
+            let named = |spring: Spring| spring.beyond(&sensors, &gains).unwrap().0;
             assert_eq!(named(Spring { velocity_rad_s: bad, ..good }), "spring.velocity_rad_s");
             assert_eq!(named(Spring { position_rad: bad, ..good }), "spring.position_rad");
         }

@@ -25,6 +25,7 @@ fn all_that_acts_beside_the_command_is_charged_and_no_more() {
         error_nm: 0.1 + 0.02 * j as f64,
         error_ratio: 0.01 + 0.001 * j as f64,
         unmodelled_nm: 0.3 + 0.05 * j as f64,
+        ..DriveBounds::IDEAL
     };
     let real = ideal.with_drives((0..ideal.dof()).map(drive).collect()).unwrap();
     for span in [Span::Between(0.5, 0.51), Span::Rest] {

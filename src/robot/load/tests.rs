@@ -408,6 +408,7 @@ fn springs_that_are_none_are_named() {
     refused("drives.spring.unmodelled_nm = 0.7", &["drives.spring.unmodelled_nm", "from 0 to 0.6", "part"]);
     refused("sensors.velocity_rad_s = 1e-3", &["joint_1", "spring.velocity_rad_s", "from 0 to 0.001"]);
     refused("sensors.position_rad = 1e-4", &["joint_1", "spring.position_rad", "from 0 to 0.0001"]);
+    refused("control.stiction_speed_rad_s = 2e-3", &["joint_1", "spring.velocity_rad_s", "stiction_speed"]);
     refused("[joints.joint_3]\narmature = 0.0", &["joint_3", "transmission inertia"]);
     let one = "[joints.joint_2.drive.spring]\nstiffness_nm_rad = 1e4\nencoders = \"motor\"\nunmodelled_nm = 0.0\nvelocity_rad_s = 0.0\nposition_rad = 0.0";
     let said = load_written(&[("arm.toml", &format!("extends = \"kinova_gen3_2f85\"\n{one}"))]);

@@ -50,9 +50,10 @@ fn capsules_are_wherever_a_spring_may_have_them() {
             on_springs(case, |j| j == k);
         });
         let mut space = case.space();
-        let at = (Pieces::from(&case.curve), Span::Between(T, T));
+        // At rest, where the times that a cell reaches to do not move the links.
+        let at = (Pieces::from(&case.curve), Span::Rest);
         MomentumReport::new(&case.robot, &case.set, &case.tube, at, &mut space).unwrap();
-        let (q, most) = (case.curve.state(T).q, bent(&case.robot, k));
+        let (q, most) = (case.curve.end(), bent(&case.robot, k));
         let ends = |share: f64| -> Vec<Vector3<f64>> {
             let moved: Vec<f64> = (0..7).map(|j| q[j] + if j == k { share * most } else { 0.0 }).collect();
             let frames = case.robot.frames(&moved);
