@@ -32,7 +32,7 @@ pub struct MomentumNeeds {
     pub sign_band_rad_s: Joints<f64>,
     /// kappa a (1 - F_jj) e, the largest; at most 1 is allowed.
     pub gain: f64,
-    /// Upper bound of how far errors carry any capsule's end, m.
+    /// Upper bound of how far tracking errors carry any capsule's end, m; what springs bend by comes on top.
     pub growth_m: f64,
 }
 
@@ -108,12 +108,13 @@ impl MomentumReport {
         let tube = &tube.widest_from(from_s);
         let cell = MomentumCell::new(robot, set, tube, (curve, span), space)?;
         let coupling = coupling(robot, set, &cell, space)?;
+        sweep_capsules(robot, &space.moved, &mut space.placed, &mut space.ends);
+        let growth_m = space.ends.iter().flatten().map(growth).fold(0.0, f64::max);
         let links = cell.links(robot);
         if robot.has_springs() {
             space.moved.place(robot, &links);
+            sweep_capsules(robot, &space.moved, &mut space.placed, &mut space.ends);
         }
-        sweep_capsules(robot, &space.moved, &mut space.placed, &mut space.ends);
-        let growth_m = space.ends.iter().flatten().map(growth).fold(0.0, f64::max);
         let parts = parts(robot, set, tube, &cell, space);
         let MomentumCell { dq, radii, along, .. } = cell;
         let mismatch = mismatch(robot, tube, (&along, &radii), &parts);

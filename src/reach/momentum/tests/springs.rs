@@ -31,13 +31,17 @@ fn bent(robot: &Arm, j: usize) -> f64 {
 
 #[test]
 fn positions_keep_what_springs_bend_by_from_their_limits() {
-    let rigid = case(1e-6, |_| ()).report().position_margin;
+    let report = case(1e-6, |_| ()).report();
+    let (rigid, growth_m) = (report.position_margin, report.needs.growth_m);
     let elastic = case(1e-6, |case| on_springs(case, |_| true));
     for (j, (found, rigid)) in elastic.report().position_margin.iter().zip(&rigid).enumerate() {
         let exact = rigid - bent(&elastic.robot, j);
         let matched = if rigid.is_finite() { (found - exact).abs() < 1e-9 } else { found == rigid };
         assert!(matched, "joint {j}: {found} for {exact}");
     }
+    // What errors carry links by has no part in it.
+    let elastic = elastic.report().needs.growth_m;
+    assert!(growth_m > 0.0 && (elastic - growth_m).abs() < 1e-12, "{elastic} for {growth_m}");
 }
 
 /// The ends of all capsules are where they are with one link bent to either side, and not three in a hundred further.
