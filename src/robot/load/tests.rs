@@ -395,7 +395,11 @@ fn springs_that_are_none_are_named() {
         load_written(&[("arm.toml", &format!("extends = \"kinova_gen3_2f85_elastic\"\n{text}"))])
     };
     let arm = given("").unwrap();
-    assert!(arm.has_springs() && arm.beyond_first_law().is_some());
+    assert!(arm.has_springs());
+    // Springs alone are beyond the first law.
+    let on_time =
+        given("[timing]\nreading_age_max_s = 0.0\ncommand_delay_max_s = 0.0\njitter_max_s = 0.0").unwrap();
+    assert!(on_time.timing().is_exact() && on_time.beyond_first_law().unwrap().contains("springs"));
     let bent = arm.joints[0].limits.torque / 10e3 + 1.5e-4;
     assert!((arm.deflection(0) - bent).abs() < 1e-15 && arm.deflection(0) >= bent);
     let refused = |text: &str, parts: &[&str]| {
