@@ -36,6 +36,11 @@ impl Model {
         roots.iter().map(|&root| held.limb(root, &limb_of)).collect()
     }
 
+    /// The limb of this robot with its base held that the joint of that name belongs to.
+    pub fn limb_of(&self, joint: &str) -> Option<Limb> {
+        self.limbs().into_iter().find(|limb| limb.model.joints.iter().any(|own| own.name == joint))
+    }
+
     /// This robot without the joints `left_out` (indices) and all that they carry, and without the loops and frames that touch these: what is left of a
     /// linkage whose loop a model leaves out. A closure's other end hangs free then.
     pub fn without_joints(&self, left_out: &[usize]) -> Limb {
@@ -113,6 +118,9 @@ mod tests {
                 assert_eq!(name(&limb.model, closure.frame_b), name(&held, same.frame_b));
             }
         }
+        let leg = digit.limb_of("right_A2").unwrap();
+        assert_eq!(leg.joints, limbs[2].joints);
+        assert!(digit.limb_of("right_A3").is_none());
         assert_eq!(load_model("kinova_gen3").unwrap().limbs().len(), 1);
     }
 

@@ -11,6 +11,7 @@ mod footing;
 mod inverse;
 mod load;
 mod log;
+mod motors;
 mod noise;
 mod outside;
 mod regression;
@@ -110,6 +111,8 @@ pub struct EstimationStudy {
     pub request: LogRequest,
     /// Where the log breaks off, in words that name it, if it does; what is whole of it is used.
     pub cut_off: Option<String>,
+    /// Whether the robot is a limb, and logs are of the whole robot.
+    of_limb: bool,
     /// The truth, if the samples are simulated.
     sealed: Option<Sealed>,
 }
@@ -153,8 +156,15 @@ impl EstimationStudy {
     /// Names a recording that the estimate is to predict; it is read as the problem's first log is, all of it.
     ///
     /// # Errors
-    /// [`EstimateError::Recording`] names the file and what is wrong with it.
+    /// [`EstimateError::Recording`] names the file and what is wrong with it; so it does with a limb or closed loops, which are not predicted.
     pub fn validated_on(mut self, path: &Path) -> Result<Self, EstimateError> {
+        // Contacts have the ground at their other end.
+        if self.of_limb || self.contacts.constraints.iter().any(|c| c.b.joint.is_some()) {
+            let name = path.display();
+            let reason =
+                format!("`{name}`: limbs and closed loops are not predicted; `surelift identify` does");
+            return Err(EstimateError::Recording { reason });
+        }
         let request = LogRequest {
             range_s: None,
             left_out_s: vec![],

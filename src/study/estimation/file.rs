@@ -54,6 +54,8 @@ pub(super) struct File {
     pub description: String,
     /// Robot TOML, URDF or bare name.
     pub robot: String,
+    /// A joint of a limb: the robot is then this limb alone, with its base held. Logs are of the whole robot. Left out: the whole robot.
+    pub limb: Option<String>,
     /// Sampling interval, s. Left out, that of a log is told by its stamps; where it is stated, the log's median interval must agree.
     pub step_s: Option<f64>,
     /// Speed below which Coulomb friction is a straight line; left out: the robot's own.

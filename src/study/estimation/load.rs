@@ -10,6 +10,7 @@ use super::EstimationStudy;
 use super::file::{self, File, Numbers};
 use super::footing::{Stamps, Stands};
 use super::log::Samples;
+use super::motors::Whole;
 use serde::Deserialize;
 
 use crate::estimate::error::EstimateError;
@@ -19,7 +20,7 @@ use crate::multibody::equations::ParameterEquation;
 use crate::multibody::parameters::ParameterMap;
 use crate::multibody::{Deviations, Observation, ParameterBound};
 use crate::recording::Sample;
-use crate::robot::{self, Model};
+use crate::robot::{self, Limb, Model};
 use crate::simulate::Sealed;
 
 /// What a quaternion's length may differ from one by.
@@ -29,6 +30,8 @@ const UNIT: f64 = 1e-3;
 pub(super) struct Reader<'a> {
     pub(super) path: &'a Path,
     pub(super) robot: Arc<Model>,
+    /// The robot that logs are of, where the problem is about one of its limbs.
+    pub(super) whole: Option<Whole>,
 }
 
 impl EstimationStudy {
@@ -89,6 +92,7 @@ impl EstimationStudy {
             observations,
             formulation: file.formulation,
             cut_off: (!log.cut_off.is_empty()).then(|| log.cut_off.join("; ")),
+            of_limb: reader.whole.is_some(),
             sealed,
         })
     }
@@ -131,8 +135,8 @@ impl File {
         Ok(file)
     }
 
-    /// The robot that the problem file at `path` names.
-    fn load_robot(&self, path: &Path) -> Result<Model, EstimateError> {
+    /// The robot that the problem file at `path` names; where the problem is about one of its limbs, the limb and the whole.
+    fn load_robot(&self, path: &Path) -> Result<(Model, Option<Whole>), EstimateError> {
         let problem = |field: &str, reason: String| field_error(path, field, reason);
         let folder = path.parent().unwrap_or(Path::new("."));
         let mut robot = robot::find(Path::new(&self.robot), folder)
@@ -144,7 +148,13 @@ impl File {
             }
             robot.friction_speed_rad_s = speed;
         }
-        Ok(robot)
+        let Some(joint) = &self.limb else { return Ok((robot, None)) };
+        match robot.limb_of(joint) {
+            Some(Limb { model, joints }) => {
+                Ok((model, Some(Whole { robot: robot.with_base_held(), joints })))
+            }
+            None => Err(problem("limb", format!("no joint `{joint}` of `{}`", robot.name))),
+        }
     }
 }
 
@@ -185,7 +195,8 @@ pub(in crate::study) fn field_error(path: &Path, field: &str, reason: String) ->
 impl<'a> Reader<'a> {
     /// Of the problem file at `path`; loads its robot.
     pub(super) fn new(path: &'a Path, file: &File) -> Result<Self, EstimateError> {
-        Ok(Self { path, robot: Arc::new(file.load_robot(path)?) })
+        let (robot, whole) = file.load_robot(path)?;
+        Ok(Self { path, robot: Arc::new(robot), whole })
     }
 }
 

@@ -8,8 +8,7 @@ use crate::estimate::error::EstimateError;
 use crate::multibody::parameters::ParameterMap;
 use crate::multibody::{Deviations, Observation};
 use crate::recording::{
-    AngleUnit, ColumnNames, EvenLog, LogError, LogFormat, LogRequest, MeasurementLog, MissingReadings,
-    Quantity, Sample,
+    AngleUnit, ColumnNames, EvenLog, LogFormat, LogRequest, MeasurementLog, MissingReadings, Quantity, Sample,
 };
 
 /// A stated interval and the log's may differ by this share of it.
@@ -116,8 +115,7 @@ impl Reader<'_> {
         for log in &file.log {
             let path = folder.join(&log.file);
             let request = self.request(log, columns.clone())?;
-            let refused = |e: LogError| EstimateError::Recording { reason: e.to_string() };
-            let read = MeasurementLog::read_request(&path, &self.robot, &request).map_err(refused)?;
+            let read = self.read_log(&path, file, &request)?;
             for (k, sample) in read.samples.iter().enumerate() {
                 if let Some(reason) = self.turned_wrong(&sample.q) {
                     let place = format!("sample {} at t = {} s", k + 1, sample.t);

@@ -100,6 +100,82 @@ fn the_four_bar_leg_finds_its_tool_and_the_friction_of_its_motor() {
     assert!(result.state_error.unwrap() < 0.05, "{:?}", result.state_error);
 }
 
+/// Three loops, sensors on six motors of fifteen joints.
+#[test]
+fn the_leg_of_digit_finds_friction_armature_and_offset_of_its_motors() {
+    let study = EstimationStudy::load(shipped("digit_leg.toml")).unwrap();
+    assert_eq!((study.robot.joints.len(), study.contacts.constraints.len()), (15, 3));
+    let result = study.run().unwrap();
+    assert_eq!(result.status, "converged");
+    assert_eq!(result.parameters.len(), 24);
+    for row in &result.parameters {
+        let (truth, deviation) = (row.truth.unwrap(), row.deviation.unwrap());
+        assert!((row.estimate - truth).abs() < 4.0 * deviation, "{row:?}");
+        // The prior is wide: motion told all of them.
+        let limit = if row.name == "I_a" { 0.003 } else { 0.03 };
+        assert!(deviation < limit, "{row:?}");
+    }
+}
+
+/// What the sensors of the simulated leg say, in a file of all motors of the robot: the other limbs' are still.
+fn whole_digit(study: &EstimationStudy) -> (String, Vec<usize>) {
+    let held = crate::robot::load_model("digit").unwrap().with_base_held();
+    let driven = held.joints.iter().filter(|joint| joint.limits.torque > 0.0);
+    let place = |name: &str| study.robot.joints.iter().position(|joint| joint.name == name);
+    let places: Vec<Option<usize>> = driven.map(|joint| place(&joint.name)).collect();
+    let names = ["q", "dq", "tau"].iter().flat_map(|x| (1..=places.len()).map(move |j| format!(",{x}{j}")));
+    let mut text = format!("t{}", names.collect::<String>());
+    for s in &study.samples {
+        text += &format!("\n{}", s.t);
+        for numbers in [&s.q, &s.dq, &s.tau] {
+            places.iter().for_each(|p| text += &format!(",{}", p.map_or(0.0, |k| numbers[k])));
+        }
+    }
+    (text + "\n", places.into_iter().flatten().collect())
+}
+
+#[test]
+fn a_limb_is_estimated_from_a_log_of_all_motors() {
+    let study = changed("digit_leg.toml", &[("duration_s = 3.0", "duration_s = 0.6")]).unwrap();
+    let (text, motors) = whole_digit(&study);
+    assert_eq!(motors.len(), 6);
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("log.csv"), text).unwrap();
+    let from_log = |changes: &[(&str, &str)]| {
+        let text = std::fs::read_to_string(shipped("digit_leg.toml")).unwrap();
+        let (head, rest) = text.split_once("# Who reads the truth").unwrap();
+        let (_, tail) = rest.split_once("# What the estimator assumes.").unwrap();
+        let mut text = format!("{head}[log]\nfile = \"log.csv\"\n#{tail}noise = \"stated\"\n");
+        for (from, to) in changes {
+            assert!(text.contains(from), "{from}");
+            text = text.replacen(from, to, 1);
+        }
+        let problem = folder.path().join("p.toml");
+        std::fs::write(&problem, text).unwrap();
+        EstimationStudy::load(problem)
+    };
+    let logged = from_log(&[]).unwrap();
+    assert_eq!(logged.samples.len(), study.samples.len());
+    for (a, b) in logged.samples.iter().zip(&study.samples) {
+        let same = |x: &[f64], y: &[f64]| motors.iter().all(|&k| x[k] == y[k]);
+        assert!(same(&a.q, &b.q) && same(&a.dq, &b.dq) && same(&a.tau, &b.tau));
+        let passive = || (0..15).filter(|k| !motors.contains(k));
+        assert!(passive().all(|k| a.q[k] == 0.0 && a.tau[k] == 0.0));
+    }
+    // Both know the same, but where the passive joints began.
+    let (one, other) = (logged.run().unwrap(), study.run().unwrap());
+    assert_eq!(one.status, "converged");
+    for (a, b) in one.parameters.iter().zip(&other.parameters) {
+        assert!((a.estimate - b.estimate).abs() < 0.1 * b.deviation.unwrap(), "{a:?} {b:?}");
+    }
+    let believed = from_log(&[("1e-4, inf,", "1e-4, 1e-4,")]).unwrap_err().to_string();
+    assert!(believed.contains("deviations.q_rad: 0.0001 for joint `left_tarsus`"), "{believed}");
+    let unknown = from_log(&[("limb = \"left_knee\"", "limb = \"knee\"")]).unwrap_err().to_string();
+    assert!(unknown.contains("limb: no joint `knee` of `digit`"), "{unknown}");
+    let whole = from_log(&[]).unwrap().validated_on(&folder.path().join("log.csv")).unwrap_err().to_string();
+    assert!(whole.contains("closed loops are not predicted"), "{whole}");
+}
+
 #[test]
 fn a_log_file_gives_what_the_simulator_gives() {
     let study = changed("gen3_payload.toml", &[("duration_s = 4.0", "duration_s = 0.4")]).unwrap();

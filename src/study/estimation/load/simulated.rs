@@ -38,7 +38,8 @@ impl Reader<'_> {
             }
             let mut draw = ChaCha8Rng::seed_from_u64(seed);
             draw.set_stream(FRICTION);
-            for i in robot.first_actuated()..robot.bodies() {
+            let driven = |&i: &usize| robot.joints[i].limits.torque > 0.0;
+            for i in (robot.first_actuated()..robot.bodies()).filter(driven) {
                 for which in [JointParameter::Coulomb, JointParameter::Viscous] {
                     p[which.index(robot, i)] *= factor.powf(draw.random_range(-1.0..=1.0));
                 }
