@@ -1,4 +1,21 @@
-//! Joints whose links hang on springs.
+//! Joints whose links hang on springs (Spong 1987). Transmission inertia and friction are before the spring.
+//!
+//! # What is assumed
+//! The arm has a *common motion* x(t), twice differentiable, from rest where the encoders are at first. It is the motion of an arm with the same bodies and rigid
+//! joints, under the same torques and others of at most `unmodelled_nm` besides. Encoders are within `position_rad` and `velocity_rad_s` of it. And the torque of a
+//! spring is at most the joint's torque limit.
+//!
+//! Friction is that of the transmission, whose speed is not the common one. So `velocity_rad_s` is a part of the stiction speed of the arm's [`Gains`] too: where the
+//! common motion is faster than that, the transmission goes the same way, faster than the rest of it.
+//!
+//! The last makes of the stiffness how far a link is from its encoder. The three figures before are *parts* of what `drive.unmodelled_nm` and the arm's
+//! [`Sensors`] allow, which is all that proofs and identification look at: what holds of every rigid arm within these bounds holds of the common motion.
+//!
+//! # Why there is such a motion
+//! Let theta be at the encoder, q of the link, and v the velocity of a rigid arm with the same momentum: M(theta) v = I_a dtheta + M_l(q) dq. Torques act on that
+//! momentum as on a rigid arm's, but for what M, gravity and Coriolis torques differ by over the spring's bend. The springs' own torques are not in it, so what vibrates
+//! is no torque but a part of dtheta - v. The motion dx = v + c (theta - x) with any c > 0 follows v and stays by the encoder. The simulator follows it with
+//! [`crate::simulate::SpringAudit`], and says how much of these figures a run has used.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,24 +32,7 @@ pub enum EncoderSide {
     Motor,
 }
 
-/// A spring between the transmission of a joint and its link (Spong 1987). Transmission inertia and friction are before it.
-///
-/// # What is assumed
-/// The arm has a *common motion* x(t), twice differentiable, from rest where the encoders are at first. It is the motion of an arm with the same bodies and rigid
-/// joints, under the same torques and others of at most `unmodelled_nm` besides. Encoders are within `position_rad` and `velocity_rad_s` of it. And the torque of a
-/// spring is at most the joint's torque limit.
-///
-/// Friction is that of the transmission, whose speed is not the common one. So `velocity_rad_s` is a part of the stiction speed of the arm's [`Gains`] too: where the
-/// common motion is faster than that, the transmission goes the same way, faster than the rest of it.
-///
-/// The last makes of the stiffness how far a link is from its encoder. The three figures before are *parts* of what `drive.unmodelled_nm` and the arm's
-/// [`Sensors`] allow, which is all that proofs and identification look at: what holds of every rigid arm within these bounds holds of the common motion.
-///
-/// # Why there is such a motion
-/// Let theta be at the encoder, q of the link, and v the velocity of a rigid arm with the same momentum: M(theta) v = I_a dtheta + M_l(q) dq. Torques act on that
-/// momentum as on a rigid arm's, but for what M, gravity and Coriolis torques differ by over the spring's bend. The springs' own torques are not in it, so what vibrates
-/// is no torque but a part of dtheta - v. The motion dx = v + c (theta - x) with any c > 0 follows v and stays by the encoder. The simulator follows it with
-/// [`crate::simulate::SpringAudit`], and says how much of these figures a run has used.
+/// A spring between the transmission of a joint and its link: how stiff it is, and what it needs of the arm's other bounds (documentation of this module).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spring {
