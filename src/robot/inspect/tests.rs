@@ -49,6 +49,7 @@ fn robots_that_ship_are_loaded_without_a_fault() {
         [
             "kinova_gen3",
             "kinova_gen3_2f85",
+            "kinova_gen3_2f85_elastic",
             "kinova_gen3_2f85_late",
             "kinova_gen3_2f85_measured",
             "panda",
