@@ -276,6 +276,8 @@ def differences(plan):
             yield f"uncertainty.{key}"
     if any(x != 0 for x in data.get("timing", {}).values()):
         yield "timing"
+    if any(drive.get("spring") for drive in data.get("drives") or []):
+        yield "drives.spring"
     drives = data.get("drives") or [dict.fromkeys(DRIVE, 0.0)] * len(robot.joints)
     if len(drives) != len(robot.drives) or not all(same(a[k], b[k]) for a, b in zip(robot.drives, drives) for k in DRIVE):
         yield "drives"

@@ -199,6 +199,8 @@ class Robot:
         late = sorted(k for k, x in keys.get("timing", {}).items() if number(x) != 0)
         if late:
             raise Unreadable(f"{self.path}: timing.{late[0]} is not 0, and this proof is of readings and commands of their tick alone")
+        if any("spring" in given for given in [keys.get("drives", {})] + [j.get("drive", {}) for j in keys.get("joints", {}).values()]):
+            raise Unreadable(f"{self.path}: drives.spring is stated, and this proof is of rigid joints alone")
         self.gravity = vector(keys.get("gravity_m_s2", [0.0, 0.0, -9.81]))
         self.sensors = {k: number(keys["sensors"][k]) for k in ("position_rad", "velocity_rad_s")}
         self.control = {k: number(x) for k, x in keys["control"].items()}

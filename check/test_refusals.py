@@ -108,6 +108,21 @@ class Refusals(unittest.TestCase):
                 with self.assertRaisesRegex(check.Refused, "timing"):
                     check.admit(self.plan("gen3", lambda data: data["robot"].update(timing={key: 1e-6})))
 
+    def test_joints_on_springs(self):
+        """The proof is of rigid joints: neither the robot's file nor the plan's copy of it may say otherwise."""
+        spring = {"stiffness_nm_rad": 1e4, "encoders": "motor", "unmodelled_nm": 0.0, "velocity_rad_s": 0.0, "position_rad": 0.0}
+        text = "\n".join(f"{k} = {v!r}" for k, v in spring.items()).replace("'", '"')
+        with TemporaryDirectory() as folder:
+            for section in ("drives.spring", "joints.joint_2.drive.spring"):
+                elastic = Path(folder) / "elastic.toml"
+                elastic.write_text(f'extends = "{ROBOTS["gen3"]}"\n[{section}]\n{text}\n')
+                with self.assertRaisesRegex(robots.Unreadable, "drives.spring"):
+                    robots.Robot(elastic)
+        ideal = dict.fromkeys(("error_nm", "error_ratio", "unmodelled_nm"), 0.0)
+        drives = [dict(ideal, spring=spring) for _ in range(7)]
+        with self.assertRaisesRegex(check.Refused, "drives.spring"):
+            check.admit(self.plan("gen3", lambda data: data["robot"].update(drives=drives)))
+
     def test_absolute_uncertainties_beside_the_ratios(self):
         """A set that forgets what the robot's file states beside its ratios is refused; one that has it is not."""
         moments = ({"1", "2", "3"}, {"4", "5", "6", "7", "8", "9"}, {"offset"})

@@ -296,6 +296,19 @@ fn what_makes_no_sense_is_refused_by_its_name_before_anything_happens() {
     }
 }
 
+/// Links on springs would swing with what is taken, while the encoders stand still.
+#[test]
+fn an_arm_on_springs_takes_nothing() {
+    let robot = surelift::robot::load(Path::new("kinova_gen3_2f85_elastic")).unwrap();
+    let (start, things) = (vec![0.0, 0.5, 3.0, -1.6, 0.0, 0.4, 1.5], vec![]);
+    let arm = World::with_objects(Arc::new(robot.clone()), Scene::default(), &start, things, 3);
+    let mut job = Job::new(robot, Scene::default(), arm).unwrap();
+    let before = job.report();
+    let told = job.grasp(&GraspPrior::within(0.5, [0.0, 0.0, 0.1], SIZE)).map(drop).unwrap_err();
+    assert!(told.to_string().starts_with("robot: its links hang on springs"), "{told}");
+    assert_eq!(job.report(), before);
+}
+
 #[test]
 fn settings_that_make_no_sense_are_refused_by_their_name() {
     type Change = (&'static str, fn(&mut JobOptions));

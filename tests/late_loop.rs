@@ -193,6 +193,17 @@ fn an_arm_on_springs_does_the_main_job_at_length() {
     assert!((0.3..1.0).contains(&springs.stated_ratio.unwrap()), "{springs:?}");
 }
 
+/// Its links may swing while its encoders stand still.
+#[test]
+fn an_arm_on_springs_is_not_weighed_at_rest() {
+    let (mut task, truth) = Scenario::load("scenarios/dumbbell_c_8lb_elastic.toml").unwrap().split();
+    task.held.as_mut().unwrap().identify.weigh_s = 0.5;
+    let mut world = World::new(Arc::new(task.robot.clone()), task.scene.clone(), &task.start, truth, 0);
+    let options = RunOptions { method: "ours".into(), seed: 0, timed: false };
+    let told = run(&task, &mut world, &options, &mut Told(vec![])).unwrap_err().to_string();
+    assert!(told.contains("hang on springs") && told.contains("weigh_s"), "{told}");
+}
+
 /// The whole job, as its file has it. Seeds stop safely where no further plan is proven within a torque limit.
 #[test]
 #[ignore = "over a minute: the whole job, three times"]

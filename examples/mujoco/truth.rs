@@ -133,6 +133,13 @@ pub fn draw(task: &Task, urdf: &str, steps: usize, draw: &Draw) -> Result<Truth,
     if let Some(reason) = draw.fault(robot) {
         return Err(reason);
     }
+    let stiffness = |j: usize| robot.drive(j).spring.map(|spring| spring.stiffness_nm_rad);
+    if (1..n).any(|j| stiffness(j) != stiffness(0)) {
+        return Err(
+            "drives.spring: stiffnesses that differ, expected the same in all joints: this plant has one"
+                .to_owned(),
+        );
+    }
     let mut rng = ChaCha8Rng::seed_from_u64(draw.seed);
     let mut theta = robot.nominal_parameters();
     for j in 0..n {
@@ -274,9 +281,8 @@ fn setup(
     draw: &Draw,
     rng: &mut ChaCha8Rng,
 ) -> Setup {
-    let (robot, sensors) = (&task.robot, task.robot.sensors());
-    // A part of what the bounds allow is what springs do.
-    let springs = robot.drive(0).spring;
+    // A part of what the bounds allow is what springs do; the rest errs.
+    let (robot, sensors) = (&task.robot, task.robot.encoders());
     let most = robot.uncertainty().gravity_direction_deg;
     let lean = if draw.at_ends() { WITHIN } else { WITHIN * rng.random::<f64>().sqrt() };
     let angle = (lean * draw.times(Effect::Tilt) * most).to_radians();
@@ -296,13 +302,9 @@ fn setup(
         joints: joints(robot, theta, draw, rng),
         obstacles: task.scene.obstacles.iter().map(obstacle).collect(),
         held: held(robot),
-        stiction_speed_rad_s: robot.gains().stiction_speed_rad_s - springs.map_or(0.0, |s| s.velocity_rad_s),
-        position_rad: WITHIN
-            * draw.times(Effect::Position)
-            * (sensors.position_rad - springs.map_or(0.0, |s| s.position_rad)),
-        velocity_rad_s: WITHIN
-            * draw.times(Effect::Velocity)
-            * (sensors.velocity_rad_s - springs.map_or(0.0, |s| s.velocity_rad_s)),
+        stiction_speed_rad_s: robot.stiction_speed_of_transmissions(),
+        position_rad: WITHIN * draw.times(Effect::Position) * sensors.position_rad,
+        velocity_rad_s: WITHIN * draw.times(Effect::Velocity) * sensors.velocity_rad_s,
         torque_ratio: WITHIN * draw.times(Effect::TorqueSensor) * sensors.torque_ratio,
         torque_abs_nm: WITHIN * draw.times(Effect::TorqueSensor) * sensors.torque_abs_nm,
         timing: TimingSetup::scaled(
@@ -310,13 +312,13 @@ fn setup(
             [Effect::ReadingAge, Effect::CommandDelay, Effect::Jitter, Effect::DriveLag]
                 .map(|effect| WITHIN * draw.times(effect)),
         ),
-        springs: draw.springs.or(springs.map(|spring| drawn_spring(&spring, draw))),
+        springs: draw.springs.or(robot.drive(0).spring.map(|spring| drawn_spring(&spring, draw))),
         at_ends: draw.at_ends(),
         seed: draw.seed,
     }
 }
 
-/// As soft as stated where errors are at their ends, up to twice as stiff elsewhere.
+/// As soft as stated where errors are at their ends, up to 1.75 times as stiff elsewhere; the same in all joints.
 fn drawn_spring(stated: &Spring, draw: &Draw) -> SpringSetup {
     let stiffer = if draw.at_ends() { 1.0 } else { 1.0 + (draw.seed % 8) as f64 / 8.0 };
     SpringSetup { stiffness_nm_rad: stiffer * stated.stiffness_nm_rad, encoders: EncoderSide::Motor }
@@ -342,9 +344,7 @@ fn joints(robot: &Arm, theta: &[f64], draw: &Draw, rng: &mut ChaCha8Rng) -> Vec<
             stuck: breakaway * share(draw, rng),
             drive_error_nm: WITHIN * applied * drive.error_nm,
             drive_error_ratio: WITHIN * applied * drive.error_ratio,
-            unmodelled_nm: WITHIN
-                * unmodelled
-                * (drive.unmodelled_nm - drive.spring.map_or(0.0, |s| s.unmodelled_nm)),
+            unmodelled_nm: WITHIN * unmodelled * drive.unmodelled_besides_springs_nm(),
         }
     };
     (0..robot.dof()).map(joint).collect()

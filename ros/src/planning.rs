@@ -61,9 +61,9 @@ impl TrajectoryPlanner {
     /// # Errors
     /// What could not be proven, in words.
     pub fn plan(&mut self, aim: &Aim<'_>, set: &ParameterSet, start: &[f64]) -> Result<Plan, String> {
-        if let Some((bound, value)) = self.robot.timing().first_above_zero() {
+        if let Some(beyond) = self.robot.beyond_first_law() {
             return Err(format!(
-                "robot '{}' states {bound} = {value}: trajectories are offered for arms whose `timing` is zero alone",
+                "robot '{}': {beyond}: trajectories are offered for rigid arms whose `timing` is zero alone",
                 self.robot.name
             ));
         }

@@ -335,7 +335,11 @@ fn sensors(
     room: f64,
 ) -> Result<Sensors, CalibrationError> {
     let peak = |k: usize| noise.iter().map(|of| of[k].peak()).fold(0.0, f64::max);
-    let of_noise = |k: usize| round_up((room * peak(k)).max(f64::EPSILON));
+    // What springs need is no noise of an encoder.
+    let (all, encoders) = (robot.sensors(), robot.encoders());
+    let springs =
+        [all.position_rad - encoders.position_rad, all.velocity_rad_s - encoders.velocity_rad_s, 0.0];
+    let of_noise = |k: usize| round_up((room * peak(k)).max(f64::EPSILON) + springs[k]);
     let mut sensors = Sensors {
         position_rad: of_noise(0),
         velocity_rad_s: of_noise(1),

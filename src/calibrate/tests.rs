@@ -73,6 +73,34 @@ fn friction_is_learnt_and_a_recording_that_goes_wrong_is_told_when_and_where() {
     assert!(matches!(again, CalibrationError::SameRecording { .. }));
 }
 
+/// Noise floors are those of encoders; what springs need stays beside them.
+#[test]
+fn an_arm_on_springs_keeps_their_parts() {
+    let (robot, _, mut logs) = recorded(&[1.5]);
+    let spring = crate::robot::Spring {
+        stiffness_nm_rad: 1e4,
+        encoders: crate::robot::EncoderSide::Motor,
+        unmodelled_nm: 0.1,
+        velocity_rad_s: 2.5e-3,
+        position_rad: 1.5e-4,
+    };
+    let own = robot.sensors();
+    let (position_rad, velocity_rad_s) = (own.position_rad + 1.5e-4, own.velocity_rad_s + 2.5e-3);
+    let drive = DriveBounds { unmodelled_nm: 0.1, spring: Some(spring), ..DriveBounds::IDEAL };
+    let gains = crate::robot::Gains { stiction_speed_rad_s: 3.5e-3, ..robot.gains() };
+    let elastic = robot
+        .with_sensors(Sensors { position_rad, velocity_rad_s, ..own })
+        .and_then(|arm| arm.with_gains(gains))
+        .and_then(|arm| arm.with_drives(vec![drive; robot.dof()]))
+        .unwrap();
+    let learnt = [log("a.csv", logs.pop().unwrap())];
+    let found = Calibration::of(&elastic, &learnt, &CalibrationOptions::default()).unwrap().robot;
+    assert!((0..robot.dof()).all(|j| found.drive(j).spring == Some(spring)));
+    let encoders = found.encoders();
+    assert!(encoders.position_rad > 0.0 && encoders.velocity_rad_s > 0.0, "{encoders:?}");
+    assert!(encoders.position_rad < 1e-4, "{encoders:?}");
+}
+
 /// The profile's file is the robot that was calibrated, and names its evidence; nothing is written half.
 fn written_whole(robot: &Arm, calibration: &Calibration, check: &ProfileCheck) {
     let folder = tempfile::tempdir().unwrap();

@@ -136,6 +136,9 @@ impl Beginning {
                 "a planner with sets over all end points is there for arms whose `timing` is zero alone";
             return Err(RunError::Unproven(format!("robot '{name}': {fault}")));
         }
+        if let Some(fault) = swings_while_weighed(task) {
+            return Err(RunError::Unproven(fault));
+        }
         let clock = Instant::now();
         let robot = Arc::new(task.robot.clone());
         Telling(Box::new(&mut *observer)).event(&Event::RunStarted {
@@ -473,4 +476,15 @@ impl<C: Cycles> Runner<'_, C> {
         (record.duration_s, record.wall_s) = (self.cycles.time(), clock.elapsed().as_secs_f64());
         std::mem::replace(record, Record::new())
     }
+}
+
+/// Why what is held cannot be weighed at rest: the links of an arm on springs may swing while its encoders stand still.
+fn swings_while_weighed(task: &Task) -> Option<String> {
+    let weighs = task.held.as_ref().is_some_and(|held| held.identify.weigh_s > 0.0);
+    let name = &task.robot.name;
+    (weighs && task.robot.has_springs()).then(|| {
+        format!(
+            "robot '{name}': its links hang on springs, and may swing while its encoders stand still: weighing at rest (`identify.weigh_s`) proves nothing; leave it out"
+        )
+    })
 }

@@ -50,3 +50,10 @@ pub(super) fn scene(scene: &Scene) -> Result<(), JobError> {
     }
     Ok(())
 }
+
+/// An arm whose links stand where its encoders do. On springs a load that is taken swings, and nothing is proven of an arm that does not start at rest.
+pub(super) fn rigid(robot: &Arm) -> Result<(), JobError> {
+    let reason = "its links hang on springs (`drives.spring`): what is taken would swing while the encoders stand still, which no proof covers; \
+                  state what is held from the start in a scenario";
+    if robot.has_springs() { Err(JobError::input("robot", reason)) } else { Ok(()) }
+}

@@ -158,9 +158,10 @@ impl<'a> Job<'a> {
     /// Takes something: the hand closes ([`Hardware::gripper`]) while the arm's own drives hold it. From then on everything is proven for whatever `prior` allows.
     ///
     /// # Errors
-    /// [`JobError::Input`] names what is wrong with the prior, before the hand closes; else as [`Job::move_to`].
+    /// [`JobError::Input`] names what is wrong with the prior, or the robot if its links hang on springs, before the hand closes; else as [`Job::move_to`].
     pub fn grasp(&mut self, prior: &GraspPrior) -> Result<Held<'_, 'a>, JobError> {
         self.empty_handed("grasp")?;
+        check::rigid(&self.robot)?;
         let (robot, held) = prior.attached_to(&self.robot, &self.options)?;
         let task = Task { robot, held: Some(held), ..self.session.task().clone() };
         // What learning refuses is refused before anything happens.

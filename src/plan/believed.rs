@@ -162,16 +162,23 @@ fn late(robot: &Arm) -> String {
     )
 }
 
-/// How stiff the springs are that links hang on, where they do.
+/// What is believed of the springs that links hang on, joint by joint, where they do.
 fn elastic(robot: &Arm) -> String {
-    let springs = (0..robot.dof()).filter_map(|j| robot.drive(j).spring);
-    let softest = springs.map(|spring| spring.stiffness_nm_rad).reduce(f64::min);
-    let told = |k| {
-        format!(
-            "; links hang on springs of at least {k:e} N m/rad, their encoders before them, bent by no more than the torque limits"
-        )
+    let told = |j: usize| {
+        let spring = robot.drive(j).spring?;
+        let (name, k) = (&robot.joints[j].name, spring.stiffness_nm_rad);
+        let (w, v, p) = (spring.unmodelled_nm, spring.velocity_rad_s, spring.position_rad);
+        Some(format!("'{name}' {k:e} N m/rad ({w} N m, {v:e} rad/s, {p:e} rad)"))
     };
-    softest.map_or(String::new(), told)
+    let springs: Vec<String> = (0..robot.dof()).filter_map(told).collect();
+    if springs.is_empty() {
+        return String::new();
+    }
+    format!(
+        "; links hang on springs, encoders before them, at rest where a plan starts from rest, and no spring carries more than its joint's torque limit; \
+         stiffness at least, and how far a common motion may be from torques and encoders: {}",
+        springs.join(", ")
+    )
 }
 
 fn moving(Zonotope3 { name, speed_m_s, .. }: &Zonotope3) -> String {
@@ -204,6 +211,17 @@ mod tests {
         differs(&|r| r.stated().shapes[1].capsule.radius = 0.0, "robot.shapes[");
         differs(&|r| r.joints[6].placement.translation.x += 1e-6, "robot.joints['joint_7'].placement");
         differs(&|r| r.stated().uncertainty.link_ratio = 0.0, "robot.uncertainty.link_ratio");
+    }
+
+    #[test]
+    fn springs_are_told_joint_by_joint() {
+        let robot = load("kinova_gen3_2f85_elastic").unwrap();
+        let mut drives: Vec<DriveBounds> = (0..7).map(|j| robot.drive(j)).collect();
+        drives[3].spring.iter_mut().for_each(|spring| spring.stiffness_nm_rad = 3e4);
+        let told = elastic(&robot.with_drives(drives).unwrap());
+        assert!(told.contains("'joint_1' 1e4 N m/rad (0.4 N m, 2.5e-3 rad/s, 1.5e-4 rad)"), "{told}");
+        assert!(told.contains("'joint_4' 3e4 N m/rad") && told.contains("at rest"), "{told}");
+        assert_eq!(elastic(&load("kinova_gen3_2f85").unwrap()), "");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use super::model::{JointKind, Model, NamedFrame, Placement};
 use super::pairs;
 use super::sensors::Sensors;
 use super::shape::{HeldShape, IgnoredPair, LinkShape};
+use super::spring::Spring;
 use super::timing::TimingBounds;
 use super::uncertainty::Uncertainty;
 use super::words::ToolFrames;
@@ -182,6 +183,31 @@ impl Arm {
         self.drive(j).spring.map_or(0.0, |spring| {
             let bent = (self.joints[j].limits.torque / spring.stiffness_nm_rad).next_up();
             (bent + spring.position_rad).next_up()
+        })
+    }
+
+    /// What the encoders themselves err by: the sensors' bounds without what springs need of them at most.
+    pub fn encoders(&self) -> Sensors {
+        let (own, most) = (self.sensors(), self.most_of_springs());
+        Sensors {
+            position_rad: own.position_rad - most.map_or(0.0, |spring| spring.position_rad),
+            velocity_rad_s: own.velocity_rad_s - most.map_or(0.0, |spring| spring.velocity_rad_s),
+            ..own
+        }
+    }
+
+    /// Speed of a transmission above which its friction is F_c, rad/s (m/s): that of the gains without what springs need of it at most.
+    pub fn stiction_speed_of_transmissions(&self) -> f64 {
+        self.gains().stiction_speed_rad_s - self.most_of_springs().map_or(0.0, |spring| spring.velocity_rad_s)
+    }
+
+    /// The first spring with the largest parts of all; none if joints are rigid.
+    fn most_of_springs(&self) -> Option<Spring> {
+        let springs = self.stated.drives.iter().filter_map(|drive| drive.spring);
+        springs.reduce(|a, b| Spring {
+            velocity_rad_s: a.velocity_rad_s.max(b.velocity_rad_s),
+            position_rad: a.position_rad.max(b.position_rad),
+            ..a
         })
     }
 

@@ -29,6 +29,11 @@ impl DriveBounds {
     /// A drive that does as it is told.
     pub const IDEAL: Self = Self { error_nm: 0.0, error_ratio: 0.0, unmodelled_nm: 0.0, spring: None };
 
+    /// The part of `unmodelled_nm` that springs do not need, N m (N).
+    pub fn unmodelled_besides_springs_nm(&self) -> f64 {
+        self.unmodelled_nm - self.spring.map_or(0.0, |spring| spring.unmodelled_nm)
+    }
+
     /// The first bound that is none, by its name, and what was expected.
     pub fn fault(&self) -> Option<(&'static str, String)> {
         let absolute = |x: f64| x >= 0.0 && x.is_finite();

@@ -1,7 +1,7 @@
 //! Joints whose links hang on springs (Spong 1987). Transmission inertia and friction are before the spring.
 //!
 //! # What is assumed
-//! The arm has a *common motion* x(t), twice differentiable, from rest where the encoders are at first. It is the motion of an arm with the same bodies and rigid
+//! Where a plan from rest begins the links rest too. From then on the arm has a *common motion* x(t), twice differentiable, from rest where the encoders are. It is the motion of an arm with the same bodies and rigid
 //! joints, under the same torques and others of at most `unmodelled_nm` besides. Encoders are within `position_rad` and `velocity_rad_s` of it. And the torque of a
 //! spring is at most the joint's torque limit.
 //!
@@ -11,11 +11,17 @@
 //! The last makes of the stiffness how far a link is from its encoder. The three figures before are *parts* of what `drive.unmodelled_nm` and the arm's
 //! [`Sensors`] allow, which is all that proofs and identification look at: what holds of every rigid arm within these bounds holds of the common motion.
 //!
+//! Torque sensors read what the drive applies, before the transmission, as a motor's current tells it. Behind the gear they would read k (theta - q), which differs by
+//! what the transmission's inertia and friction take.
+//!
+//! Not covered: links that swing while the transmissions are held, as after a load is taken or let go. Encoders stand still then, and the momentum does not. So jobs that grasp
+//! and tasks that weigh at rest are refused for such an arm.
+//!
 //! # Why there is such a motion
 //! Let theta be at the encoder, q of the link, and v the velocity of a rigid arm with the same momentum: M(theta) v = I_a dtheta + M_l(q) dq. Torques act on that
-//! momentum as on a rigid arm's, but for what M, gravity and Coriolis torques differ by over the spring's bend. The springs' own torques are not in it, so what vibrates
-//! is no torque but a part of dtheta - v. The motion dx = v + c (theta - x) with any c > 0 follows v and stays by the encoder. The simulator follows it with
-//! [`crate::simulate::SpringAudit`], and says how much of these figures a run has used.
+//! momentum as on a rigid arm's, but for what M, gravity and Coriolis torques differ by over the spring's bend. The springs' own torques are not in it. The motion
+//! dx = v + c (theta - x) with any c > 0 follows v and stays by the encoder; it takes a torque of M c (dtheta - dx) more, and viscous friction is at dtheta. So most of what
+//! vibrates is a part of dtheta - dx and no torque. The simulator follows x with [`crate::simulate::SpringAudit`], and says how much of these figures a run has used.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +38,7 @@ pub enum EncoderSide {
     Motor,
 }
 
-/// A spring between the transmission of a joint and its link: how stiff it is, and what it needs of the arm's other bounds (documentation of this module).
+/// A spring between the transmission of a joint and its link: how stiff it is, and what it needs of the arm's other bounds. `docs/howto/elastic_joints.md` says what is assumed of it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spring {
@@ -128,5 +134,20 @@ mod tests {
         }
         let (what, reason) = Spring { encoders: EncoderSide::Link, ..good }.fault(0.5).unwrap();
         assert!(what == "spring.encoders" && reason.contains("expected motor"), "{reason}");
+    }
+
+    #[cfg(feature = "urdf")]
+    #[test]
+    fn what_is_written_is_read_again() {
+        let spring = Spring {
+            stiffness_nm_rad: 1.25e4,
+            encoders: EncoderSide::Motor,
+            unmodelled_nm: 0.4,
+            velocity_rad_s: 2.5e-3,
+            position_rad: 1.5e-4,
+        };
+        let read: std::collections::BTreeMap<String, Spring> =
+            toml::from_str(&format!("spring = {}", spring.words())).unwrap();
+        assert_eq!(read["spring"], spring);
     }
 }

@@ -87,8 +87,7 @@ impl Drives {
     /// Torque on joint `j` that nobody accounts for, N m, but for what springs do: that the plant sees to.
     pub fn unmodelled(&mut self, j: usize, q: f64) -> f64 {
         let DriveErrors { bounds, unmodelled, .. } = self.joints[j];
-        let springs = bounds.spring.map_or(0.0, |spring| spring.unmodelled_nm);
-        (bounds.unmodelled_nm - springs) * unmodelled.share(q, &mut self.rng)
+        bounds.unmodelled_besides_springs_nm() * unmodelled.share(q, &mut self.rng)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::linear::triangular::solve_positive_definite;
 use crate::robot::{Arm, EncoderSide};
 
 use super::faults::ElasticJoints;
-use super::plant::{Plant, friction_share, stiction_speed};
+use super::plant::{Plant, friction_share};
 use super::springs::CommonMotion;
 
 /// Steps of an elastic plant for one of a rigid one: the springs of light links are fast.
@@ -108,7 +108,7 @@ impl Plant {
         for j in 0..n {
             let spring = elastic.stiffness_nm_rad[j] * (q[n + j] - q[j]);
             let f = robot.joint_parameters(&self.theta, j);
-            let sign = friction_share(dq[n + j] / stiction_speed(robot, j), self.breakaway[j]);
+            let sign = friction_share(dq[n + j] / robot.stiction_speed_of_transmissions(), self.breakaway[j]);
             bias[j] = spring - bias[j];
             ddq[n + j] = (tau[j] - spring - f.coulomb * sign - f.viscous * dq[n + j] - f.offset) / f.armature;
         }

@@ -290,11 +290,6 @@ impl Plant {
     }
 }
 
-/// Speed above which the friction of joint `j` is F_c, rad/s (m/s): a part of the robot's is for what springs do.
-pub(super) fn stiction_speed(robot: &Arm, j: usize) -> f64 {
-    robot.gains().stiction_speed_rad_s - robot.drive(j).spring.map_or(0.0, |spring| spring.velocity_rad_s)
-}
-
 /// Share of F_c that acts at `speed`, in units of the stiction speed, on a joint with this breakaway ratio.
 pub(crate) fn friction_share(speed: f64, breakaway: f64) -> f64 {
     let (size, peak) = (speed.abs(), 1.0 / breakaway);

@@ -11,9 +11,9 @@ use crate::dynamics::{crba, rnea};
 use crate::linear::triangular::solve_positive_definite;
 use crate::robot::Arm;
 
-use super::plant::{Plant, friction_share, stiction_speed};
+use super::plant::{Plant, friction_share};
 
-/// c, 1/s. Any is allowed. Larger ones keep x nearer to the encoder and need more torque; this is about the K_r of laws.
+/// c, 1/s. Any is allowed. Larger ones keep x nearer to the encoder and need more torque, c M (dtheta - dx).
 const RETURN_1_S: f64 = 8.0;
 
 /// What springs did of what is assumed of them.
@@ -21,13 +21,15 @@ const RETURN_1_S: f64 = 8.0;
 pub struct SpringAudit {
     /// Largest ratio of a spring's torque to the joint's limit.
     pub torque_ratio: f64,
+    /// Largest bends of the springs, rad (m).
+    pub bent_rad: Vec<f64>,
     /// Largest torque by which the common motion of each joint differs from that of a rigid one, N m (N).
     pub unmodelled_nm: Vec<f64>,
     /// Largest distances of the encoders' velocities from the common ones, rad/s (m/s).
     pub velocity_rad_s: Vec<f64>,
     /// Largest distances of their positions, rad (m).
     pub position_rad: Vec<f64>,
-    /// The largest ratio of any of these to what the robot's file states; none where it states no springs.
+    /// The largest ratio to what the robot's file states, of bends to what the stated stiffness bends by at the torque limit; none where it states no springs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stated_ratio: Option<f64>,
 }
@@ -38,14 +40,22 @@ impl SpringAudit {
         let over = |x: f64, most: f64| if x == 0.0 { 0.0 } else { x / most };
         let ratio = |j: usize| {
             let stated = robot.drive(j).spring?;
-            let torque = over(self.unmodelled_nm[j], stated.unmodelled_nm);
-            let velocity = over(self.velocity_rad_s[j], stated.velocity_rad_s);
-            Some(torque.max(velocity).max(over(self.position_rad[j], stated.position_rad)))
+            let all = [
+                over(self.bent_rad[j], robot.joints[j].limits.torque / stated.stiffness_nm_rad),
+                over(self.unmodelled_nm[j], stated.unmodelled_nm),
+                over(self.velocity_rad_s[j], stated.velocity_rad_s),
+                over(self.position_rad[j], stated.position_rad),
+            ];
+            Some(all.into_iter().fold(0.0, f64::max))
         };
-        let ratios = (0..robot.dof()).filter_map(ratio);
-        self.stated_ratio = ratios.reduce(f64::max).map(|ratio| ratio.max(self.torque_ratio));
+        self.stated_ratio = (0..robot.dof()).filter_map(ratio).reduce(f64::max);
         self
     }
+}
+
+/// The larger of two sizes; what is not a number is larger than any.
+fn most(so_far: &mut f64, x: f64) {
+    *so_far = if x.is_nan() { f64::INFINITY } else { so_far.max(x.abs()) };
 }
 
 /// Follows the common motion of an elastic plant.
@@ -66,6 +76,7 @@ impl CommonMotion {
         let zero = vec![0.0; q.len()];
         let audit = SpringAudit {
             torque_ratio: 0.0,
+            bent_rad: zero.clone(),
             unmodelled_nm: zero.clone(),
             velocity_rad_s: zero.clone(),
             position_rad: zero.clone(),
@@ -109,18 +120,18 @@ impl Plant {
         }
         s.motion.sweep(robot, &x, &dx, &dx, &ddx);
         rnea(robot, &s.motion, &self.theta, &mut s.wrenches, s.bias.as_mut_slice());
-        let audit = &mut common.audit;
+        let (audit, read) = (&mut common.audit, elastic.read_from(n));
         for j in 0..n {
             let f = robot.joint_parameters(&self.theta, j);
-            let sign = friction_share(dq[n + j] / stiction_speed(robot, j), self.breakaway[j]);
+            let sign = friction_share(dq[n + j] / robot.stiction_speed_of_transmissions(), self.breakaway[j]);
             let asked = s.bias[j] + f.armature * ddx[j] + f.coulomb * sign + f.viscous * dx[j] + f.offset;
-            let spring = elastic.stiffness_nm_rad[j] * (q[n + j] - q[j]);
-            let most = |so_far: &mut f64, x: f64| *so_far = so_far.max(x.abs());
-            most(&mut audit.torque_ratio, spring / robot.joints[j].limits.torque);
+            let bent = q[n + j] - q[j];
+            most(&mut audit.bent_rad[j], bent);
+            most(&mut audit.torque_ratio, elastic.stiffness_nm_rad[j] * bent / robot.joints[j].limits.torque);
             common.besides[j] = asked - tau[j];
             most(&mut audit.unmodelled_nm[j], common.besides[j]);
-            most(&mut audit.velocity_rad_s[j], dq[n + j] - common.dq[j]);
-            most(&mut audit.position_rad[j], q[n + j] - common.q[j]);
+            most(&mut audit.velocity_rad_s[j], dq[read + j] - common.dq[j]);
+            most(&mut audit.position_rad[j], q[read + j] - common.q[j]);
         }
         (self.common, self.elastic) = (Some(common), Some(elastic));
     }
@@ -225,6 +236,12 @@ mod tests {
             all(&soft).iter().zip(all(&stiff)).all(|(soft, stiff)| *soft > 3.0 * stiff),
             "{soft:?} {stiff:?}"
         );
+        // A spring softer than stated bends further than its torque tells.
+        let bent = (0..7).map(|j| soft.bent_rad[j] * 1e4 / robot.joints[j].limits.torque).fold(0.0, f64::max);
+        assert!(
+            (bent - 5.0 * soft.torque_ratio).abs() < 1e-9 && soft.stated_ratio.unwrap() >= bent,
+            "{soft:?}"
+        );
         assert!(soft.stated_ratio.unwrap() > 1.0 && stiff.stated_ratio.unwrap() < 1.0, "{soft:?} {stiff:?}");
     }
 
@@ -237,5 +254,14 @@ mod tests {
         let softest = drawn.iter().filter(|k| **k == 1e4).count();
         assert!((80..200).contains(&softest), "{softest} of 280");
         assert_eq!(ElasticJoints::of(&crate::robot::load("kinova_gen3_2f85_measured").unwrap(), 1), None);
+    }
+
+    #[test]
+    fn what_is_not_a_number_is_told_as_infinite() {
+        let mut so_far = 0.5;
+        most(&mut so_far, -0.7);
+        assert_eq!(so_far, 0.7);
+        most(&mut so_far, f64::NAN);
+        assert_eq!(so_far, f64::INFINITY);
     }
 }

@@ -156,18 +156,14 @@ impl World {
         let now = self.time();
         reading.t =
             now + self.faults.clock_jump.filter(|jump| now >= jump.at_s).map_or(0.0, |jump| jump.by_s);
-        let sensors = self.robot.sensors();
+        let sensors = self.robot.encoders();
         let late = self.lateness.as_mut().map(|late| late.read(now, self.plant.at_encoders()));
         let (q, dq) = late.as_ref().map_or_else(|| self.plant.at_encoders(), |(q, dq)| (q, dq));
-        // A part of what the bounds allow is what springs do.
-        let springs = |j: usize| self.robot.drive(j).spring;
-        for (j, (x, out)) in q.iter().zip(&mut reading.q).enumerate() {
-            let own = sensors.position_rad - springs(j).map_or(0.0, |spring| spring.position_rad);
-            *out = x + own * self.noise.random_range(-1.0..=1.0);
+        for (x, out) in q.iter().zip(&mut reading.q) {
+            *out = x + sensors.position_rad * self.noise.random_range(-1.0..=1.0);
         }
-        for (j, (x, out)) in dq.iter().zip(&mut reading.dq).enumerate() {
-            let own = sensors.velocity_rad_s - springs(j).map_or(0.0, |spring| spring.velocity_rad_s);
-            *out = x + own * self.noise.random_range(-1.0..=1.0);
+        for (x, out) in dq.iter().zip(&mut reading.dq) {
+            *out = x + sensors.velocity_rad_s * self.noise.random_range(-1.0..=1.0);
         }
         if let Some(late) = self.faults.late_readings {
             self.late.push_back((reading.q.clone(), reading.dq.clone()));

@@ -13,7 +13,7 @@ use super::{CELLS, TuningProblem, follow, measure};
 use crate::plan::setup::Setup;
 use crate::reach::momentum::CycleTiming;
 use crate::report::figure::{above, below};
-use crate::robot::{Arm, Gains, RobotError, TimingBounds};
+use crate::robot::{Arm, Gains, RobotError, Sensors, TimingBounds};
 use crate::trajectory::Bezier;
 
 /// Factors by which one thing alone may be better.
@@ -71,7 +71,7 @@ impl Needs {
         Self {
             period_s: factors[0].map(|factor| robot.gains().period_s / factor),
             armature_ratio: factors[1],
-            velocity_rad_s: factors[2].map(|factor| robot.sensors().velocity_rad_s / factor),
+            velocity_rad_s: factors[2].map(|factor| better_velocity(robot, factor)),
             fresher_ratio: factors.get(3).copied().flatten(),
             late: factors.len() > 3,
         }
@@ -112,6 +112,12 @@ fn enough(works: &dyn Fn(f64) -> bool) -> Option<f64> {
     Some(high)
 }
 
+/// Bound of velocities whose encoders err less by a factor, rad/s; what springs need of it stays.
+fn better_velocity(robot: &Arm, factor: f64) -> f64 {
+    let own = robot.encoders().velocity_rad_s;
+    robot.sensors().velocity_rad_s - own + own / factor
+}
+
 /// The arm with one thing better by a factor.
 pub(super) fn better(robot: &Arm, what: Better, factor: f64) -> Option<Arm> {
     let changed = match what {
@@ -120,9 +126,8 @@ pub(super) fn better(robot: &Arm, what: Better, factor: f64) -> Option<Arm> {
             arm.model.joints.iter_mut().for_each(|joint| joint.friction.armature *= factor);
         }),
         Better::Velocity => {
-            let mut sensors = robot.sensors();
-            sensors.velocity_rad_s /= factor;
-            robot.with_sensors(sensors)
+            let velocity_rad_s = better_velocity(robot, factor);
+            robot.with_sensors(Sensors { velocity_rad_s, ..robot.sensors() })
         }
         Better::Age => {
             let TimingBounds { reading_age_max_s, command_delay_max_s, jitter_max_s, drive_lag_max_s } =

@@ -110,12 +110,12 @@ impl MomentumReport {
         let coupling = coupling(robot, set, &cell, space)?;
         sweep_capsules(robot, &space.moved, &mut space.placed, &mut space.ends);
         let growth_m = space.ends.iter().flatten().map(growth).fold(0.0, f64::max);
+        let parts = parts(robot, set, tube, &cell, space);
         let links = cell.links(robot);
         if robot.has_springs() {
             space.moved.place(robot, &links);
             sweep_capsules(robot, &space.moved, &mut space.placed, &mut space.ends);
         }
-        let parts = parts(robot, set, tube, &cell, space);
         let MomentumCell { dq, radii, along, .. } = cell;
         let mismatch = mismatch(robot, tube, (&along, &radii), &parts);
         let needed = Needed {

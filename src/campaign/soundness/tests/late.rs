@@ -1,7 +1,10 @@
 //! The attack on plans of arms whose readings and commands are late is attacked.
 
 use super::*;
+use std::sync::Arc;
+
 use crate::campaign::soundness::late::LateCase;
+use crate::robot::Spring;
 
 #[test]
 fn late_arms_keep_what_their_plans_say_and_what_is_wrong_is_found_out() {
@@ -53,4 +56,17 @@ fn an_arm_on_springs_keeps_what_its_plan_says() {
         case.play(1.0, &mut rng, &mut ledger);
     }
     assert_eq!(ledger.outside(), []);
+    // On springs far softer than those of the proof links come to where they must not.
+    let soft = |j: usize| {
+        let drive = case.robot.drive(j);
+        let spring = drive.spring.map(|spring| Spring { stiffness_nm_rad: 100.0, ..spring });
+        DriveBounds { spring, ..drive }
+    };
+    let drives = (0..case.robot.dof()).map(soft).collect();
+    let wrong = LateCase { robot: Arc::new(case.robot.with_drives(drives).unwrap()), ..case };
+    let mut ledger = Ledger::default();
+    wrong.play(1.0, &mut rng, &mut ledger);
+    let found = ledger.outside();
+    assert!(!found.is_empty(), "links that bend by 50 degrees are not noticed");
+    assert!(found.iter().all(|check| [Check::Position, Check::Collision].contains(check)), "{found:?}");
 }
