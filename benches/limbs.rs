@@ -69,7 +69,7 @@ fn recording(held: &Model, domain: &ClosureDomain, seed: u64) -> MotorLog {
 fn legs_and_arms(c: &mut Criterion) {
     let robot = load_model("digit").expect("a robot");
     let held = robot.with_base_held();
-    let domain = ClosureDomain::around_neutral(&held).expect("proven loops");
+    let domain = ClosureDomain::of(&held).expect("proven loops");
     let logs: Vec<MotorLog> = (0..RECORDINGS).map(|seed| recording(&held, &domain, seed)).collect();
     let study = LimbStudy {
         robot: &robot,

@@ -25,7 +25,7 @@ fn surelift(folder: &Path, arguments: &str) -> Output {
 /// What a robot with twice the friction and links a tenth heavier would need for a motion, with noise: a recording of its motors.
 fn record(motion: &Path, to: &Path, seed: u64) {
     let robot = load_model("digit").unwrap().with_base_held();
-    let domain = ClosureDomain::around_neutral(&robot).unwrap();
+    let domain = ClosureDomain::of(&robot).unwrap();
     let mut reduced = ReducedDynamics::of_loops(&robot).unwrap();
     let mut theta = robot.nominal_parameters();
     theta[..10 * robot.bodies()].iter_mut().for_each(|x| *x *= 1.1);

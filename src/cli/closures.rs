@@ -47,9 +47,9 @@ pub struct MotorRange {
 }
 
 impl Closures {
-    /// Proves what can be proven around the neutral posture.
+    /// Proves what can be proven around the posture in which the robot's file says that loops are closed.
     pub fn of(robot: &Model) -> Self {
-        match ClosureDomain::around_neutral(robot) {
+        match ClosureDomain::of(robot) {
             Ok(domain) => {
                 let closures = domain.blocks.iter().map(|block| ClosureFigures::of(robot, block)).collect();
                 Self { closures, closures_fault: None }

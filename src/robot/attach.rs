@@ -1,11 +1,11 @@
 //! Named frames, loop closures and rotors of the robot TOML -> [`NamedFrame`], [`LoopClosure`] and [`Thrust`].
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use super::error::RobotError;
 use super::merge::LinkPlacement;
-use super::model::{LoopClosure, NamedFrame, Thrust};
+use super::model::{Joint, LoopClosure, NamedFrame, Thrust};
 use super::settings::{FrameSettings, LoopSettings, ThrustSettings};
 use super::urdf::Tree;
 
@@ -42,8 +42,10 @@ pub(super) fn loops(
     path: &Path,
     given: &[LoopSettings],
     frames: &[NamedFrame],
+    joints: &[Joint],
 ) -> Result<Vec<LoopClosure>, RobotError> {
     let mut names = HashSet::new();
+    let mut positions = BTreeMap::new();
     let mut loops = Vec::with_capacity(given.len());
     for closure in given {
         let error = |reason| error(path, format!("loop.{}", closure.name), reason);
@@ -59,9 +61,29 @@ pub(super) fn loops(
             let (a, b) = (&closure.frame_a, &closure.frame_b);
             return Err(error(format!("`{a}` and `{b}` are on the same body, expected two that move apart")));
         }
-        loops.push(LoopClosure { name: closure.name.clone(), frame_a, frame_b, kind: closure.kind });
+        for (joint, position) in &closure.closed_at {
+            closed_at_fault(joints, (joint, *position)).map_or(Ok(()), |reason| Err(error(reason)))?;
+            // Loops share joints: one posture closes all.
+            let other = *positions.entry(joint).or_insert(*position);
+            if other != *position {
+                let reason = format!("closed_at.{joint} is {position}, expected {other} as another loop says");
+                return Err(error(reason));
+            }
+        }
+        let (name, kind, closed_at) = (closure.name.clone(), closure.kind, closure.closed_at.clone());
+        loops.push(LoopClosure { name, frame_a, frame_b, kind, closed_at });
     }
     Ok(loops)
+}
+
+/// Why a joint cannot be where a loop is said to be closed.
+fn closed_at_fault(joints: &[Joint], (name, position): (&str, f64)) -> Option<String> {
+    let Some(joint) = joints.iter().find(|joint| joint.name == name) else {
+        return Some(format!("closed_at: no moving joint is named `{name}`"));
+    };
+    let (lower, upper) = joint.limits.position.unwrap_or((f64::MIN, f64::MAX));
+    let within = (lower..=upper).contains(&position);
+    (!within).then(|| format!("closed_at.{name} is {position}, expected a number from {lower} to {upper}"))
 }
 
 /// The rotors in `frames`.

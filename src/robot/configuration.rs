@@ -40,6 +40,17 @@ pub fn neutral(robot: &Model) -> Vec<f64> {
     q
 }
 
+/// The configuration in which the robot's file says that its loops are closed; neutral where it says nothing.
+pub fn closed(robot: &Model) -> Vec<f64> {
+    let mut q = neutral(robot);
+    for (name, position) in robot.loops.iter().flat_map(|closure| &closure.closed_at) {
+        if let Some(joint) = robot.joints.iter().position(|joint| &joint.name == name) {
+            q[robot.q_index(joint)] = *position;
+        }
+    }
+    q
+}
+
 /// Lower and upper limits, each of length nq; infinite where there are none.
 pub fn limits(robot: &Model) -> (Vec<f64>, Vec<f64>) {
     let numbers = robot.joints.iter().flat_map(|joint| {

@@ -257,9 +257,10 @@ pub(super) fn assemble(
     let missing = missing(&settings);
     let tool_frames = tool_frames(&settings, tree, merged, end_effector);
     let gains = settings.control.unwrap_or(CONTROL);
+    let joints = joints(&layers, tree, merged, judge)?;
     let model = Model {
-        joints: joints(&layers, tree, merged, judge)?,
-        loops: attach::loops(path, &settings.loops, &named_frames)?,
+        loops: attach::loops(path, &settings.loops, &named_frames, &joints)?,
+        joints,
         thrusts: attach::thrusts(path, &settings.thrusts, &named_frames)?,
         named_frames,
         link_frames: (0..tree.links.len()).map(|l| link_frame(tree, merged, l)).collect(),

@@ -1,5 +1,6 @@
 //! The tree as data: joints in topological order with their limits, friction and bodies.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use nalgebra::{Matrix3, Vector3};
@@ -141,6 +142,9 @@ pub struct LoopClosure {
     pub frame_b: usize,
     /// What they have in common.
     pub kind: LoopKind,
+    /// Positions (rad, m) of joints, by name, where it is closed in the way that is meant; joints that are not named are at zero then.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub closed_at: BTreeMap<String, f64>,
 }
 
 /// A rotor: a force along the z axis of a frame, with a moment about it that is proportional to the force.

@@ -130,6 +130,9 @@ pub(super) struct LoopSettings {
     pub frame_b: String,
     /// What the two frames have in common.
     pub kind: LoopKind,
+    /// Positions of joints where it is closed in the way that is meant, rad or m; of joints that are not named 0. The proof that loops close in one way begins there.
+    #[serde(default)]
+    pub closed_at: BTreeMap<String, f64>,
 }
 
 /// A rotor in a named frame.

@@ -87,7 +87,7 @@ impl<'a> Laboratory<'a> {
         (truth, springs): (&LimbTruth, &[SpringFile]),
         (control, noise): (&'a ControlFile, &'a SensorNoiseFile),
     ) -> Told<Self> {
-        let domain = ClosureDomain::around_neutral(limb).map_err(told)?;
+        let domain = ClosureDomain::of(limb).map_err(told)?;
         let motors = motors_and_base(limb);
         let named = |name: &str| body.joints.iter().position(|joint| joint.name == name);
         let own: Vec<usize> = motors.iter().filter_map(|&k| named(&limb.joints[k].name)).collect();

@@ -64,6 +64,13 @@ fn faulty_frames_and_loops_are_named() {
     refused("frame_b = \"foot\"", "frame_b = \"fin\"", &["loop.grasp", "`fin`"]);
     refused("frame_b = \"foot\"", "frame_b = \"hand\"", &["loop.grasp", "same body"]);
     refused("kind = \"point\"", "kind = \"glue\"", &["glue", "point"]);
+    let closed_at = |joint: &str, at: &str, parts: &[&str]| {
+        refused("kind = \"point\"", &format!("kind = \"point\"\nclosed_at = {{ {joint} = {at} }}"), parts);
+    };
+    closed_at("joint_9", "0.0", &["loop.grasp", "closed_at", "`joint_9`"]);
+    for bad in ["nan", "inf", "-9.0"] {
+        closed_at("joint_2", bad, &["loop.grasp", "closed_at.joint_2", "expected a number from"]);
+    }
 }
 
 #[test]

@@ -253,7 +253,7 @@ impl GuaranteedStudy<'_> {
 
     fn limb(&self, held: &Model, limb: &Limb, motors: &[usize]) -> Result<GuaranteedLimb, LimbError> {
         let name = limb.joints.first().map_or("", |&j| held.joints[j].name.as_str()).to_owned();
-        let domain = ClosureDomain::around_neutral(&limb.model)
+        let domain = ClosureDomain::of(&limb.model)
             .map_err(|source| LimbError::Domain { limb: name.clone(), source })?;
         self.limb_within(held, (limb, name), motors, &domain)
     }

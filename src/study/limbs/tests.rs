@@ -94,7 +94,7 @@ fn recording_of(
     further: impl Fn(usize, f64) -> f64,
 ) -> String {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let domain = ClosureDomain::around_neutral(robot).unwrap();
+    let domain = ClosureDomain::of(robot).unwrap();
     let mut reduced = ReducedDynamics::of_loops(robot).unwrap();
     let motors = reduced.independent().to_vec();
     let mut motion = Motion::draw(robot, &domain, &motors, &mut rng);

@@ -51,7 +51,7 @@ pub enum DomainError {
     },
     /// No closure is proven where the domain begins.
     #[error(
-        "loop `{name}`: no closure can be proven around the first posture; is it closed, regular and within its limits there?"
+        "loop `{name}`: no closure can be proven around the first posture; is it closed, regular and within its limits there? (`closed_at` of the loop in the robot's file says where that is)"
     )]
     Start {
         /// A loop of the block.
@@ -210,12 +210,12 @@ pub struct ClosureDomain {
 }
 
 impl ClosureDomain {
-    /// The domain around the neutral posture.
+    /// The domain around the posture in which the robot's file says that its loops are closed ([`configuration::closed`]).
     ///
     /// # Errors
     /// As [`ClosureDomain::around`].
-    pub fn around_neutral(robot: &Model) -> Result<Self, DomainError> {
-        Self::around(robot, &configuration::neutral(robot))
+    pub fn of(robot: &Model) -> Result<Self, DomainError> {
+        Self::around(robot, &configuration::closed(robot))
     }
 
     /// The domain that is reached from the motors' positions in `q` through proven cells; the passive joints in `q` are near the closure that is

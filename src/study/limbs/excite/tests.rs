@@ -24,7 +24,7 @@ fn motions_tell_more_than_random_ones_and_keep_all_limits() {
         assert!(limb.largest_speed_share < USED && limb.largest_torque_share < USED);
     }
     let held = robot.with_base_held();
-    let domain = ClosureDomain::around_neutral(&held).unwrap();
+    let domain = ClosureDomain::of(&held).unwrap();
     let mut reduced = ReducedDynamics::of_loops(&held).unwrap();
     let theta = held.nominal_parameters();
     let count = 10 * SAMPLES * FINER;

@@ -9,7 +9,7 @@ use crate::robot::load_model;
 
 fn digit() -> (Model, ClosureDomain) {
     let robot = load_model("digit").unwrap().with_base_held();
-    let domain = ClosureDomain::around_neutral(&robot).unwrap();
+    let domain = ClosureDomain::of(&robot).unwrap();
     (robot, domain)
 }
 
@@ -200,5 +200,5 @@ fn what_lies_outside_or_on_another_branch_is_named() {
 
 #[test]
 fn robots_without_loops_have_nothing_to_prove() {
-    assert!(ClosureDomain::around_neutral(&load_model("go1").unwrap()).unwrap().blocks.is_empty());
+    assert!(ClosureDomain::of(&load_model("go1").unwrap()).unwrap().blocks.is_empty());
 }

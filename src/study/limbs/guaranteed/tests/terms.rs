@@ -32,7 +32,7 @@ fn missed(
     samples: Vec<Sample>,
     case: (&ParameterSet, &[f64]),
 ) -> Vec<f64> {
-    let domain = ClosureDomain::around_neutral(leg).unwrap();
+    let domain = ClosureDomain::of(leg).unwrap();
     let frame = Frame::new(leg.clone(), motors_and_base(leg));
     let m = frame.motors.len();
     let each = |list: &[f64]| if list.len() == 1 { vec![list[0]; m] } else { list.to_vec() };
@@ -73,7 +73,7 @@ fn times(count: usize, period: f64) -> Vec<f64> {
 /// A leg, its domain, and parameters without Coulomb friction: its sign is a term of its own.
 fn case() -> (Model, ClosureDomain, Vec<f64>) {
     let leg = leg();
-    let domain = ClosureDomain::around_neutral(&leg).unwrap();
+    let domain = ClosureDomain::of(&leg).unwrap();
     let mut theta = leg.nominal_parameters();
     (0..leg.bodies()).for_each(|j| theta[leg.friction_index(j) + COULOMB] = 0.0);
     (leg, domain, theta)
@@ -288,7 +288,7 @@ fn motion_between_samples_is_charged() {
     let (mut leg, _, mut theta) = case();
     leg.gravity = nalgebra::Vector3::zeros();
     frictionless(&leg, &mut theta);
-    let domain = ClosureDomain::around_neutral(&leg).unwrap();
+    let domain = ClosureDomain::of(&leg).unwrap();
     let [middle, ..] = still(&leg, &domain);
     let place = |name: &str| {
         motors_and_base(&leg).iter().position(|&joint| leg.joints[joint].name.contains(name)).unwrap()

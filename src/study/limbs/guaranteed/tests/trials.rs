@@ -105,7 +105,7 @@ fn median(mut x: Vec<f64>) -> f64 {
 /// Runs trials; gives the medians of the shares of each motor.
 fn run(trials: u64) -> Vec<[f64; 4]> {
     let leg = leg();
-    let domain = ClosureDomain::around_neutral(&leg).unwrap();
+    let domain = ClosureDomain::of(&leg).unwrap();
     let done: Vec<Trial> = (0..trials).into_par_iter().map(|seed| trial((&leg, &domain), seed)).collect();
     let inside = done.iter().filter(|trial| trial.inside).count();
     println!("truth inside in {inside} of {trials}; {} rows", done[0].rows);

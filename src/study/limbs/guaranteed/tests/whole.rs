@@ -62,7 +62,7 @@ fn log(samples: Vec<Sample>) -> [MotorLog; 1] {
 #[test]
 fn motors_of_all_limbs_keep_their_own_bounds() {
     let robot = load_model("digit").unwrap().with_base_held();
-    let domain = ClosureDomain::around_neutral(&robot).unwrap();
+    let domain = ClosureDomain::of(&robot).unwrap();
     let motors = motors_and_base(&robot);
     assert_eq!((motors.len(), robot.limbs().len()), (20, 4));
     let prior = FrictionPrior::default().set(&robot).unwrap();
@@ -99,7 +99,7 @@ fn motors_of_all_limbs_keep_their_own_bounds() {
 #[test]
 fn logs_from_which_nothing_may_be_proven_are_refused_by_name() {
     let robot = leg();
-    let domain = ClosureDomain::around_neutral(&robot).unwrap();
+    let domain = ClosureDomain::of(&robot).unwrap();
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let prior = FrictionPrior::default().set(&robot).unwrap();
     let waves = Waves::draw(&robot, &domain, &mut rng);
