@@ -1,6 +1,6 @@
 //! `surelift excite`: motions from which parameters are learnt best.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
@@ -8,6 +8,8 @@ use super::{Failure, say};
 use crate::report::excitation as report;
 use crate::report::standing as standing_report;
 use crate::robot::{self, LoopKind, Model, configuration};
+use crate::simulate::Posture;
+use crate::study::estimation::EstimationStudy;
 use crate::study::limbs::LimbUnknown;
 use crate::study::limbs::excite::ExcitationTask;
 use crate::study::standing::{Footprint, Goal, StandingError, StandingTask};
@@ -73,6 +75,9 @@ pub struct ExciteArgs {
     /// Half length and half width of each foot's sole, m, separated by a comma; without it feet are points
     #[arg(long, value_name = "X,Y", value_delimiter = ',', requires = "contacts")]
     pub sole: Vec<f64>,
+    /// Problem of `surelift estimate` with the same robot, whose simulated posture is compared with: what it tells in the same time
+    #[arg(long, value_name = "FILE", requires = "contacts")]
+    pub beside: Option<PathBuf>,
     /// Where to write the results
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
@@ -204,5 +209,17 @@ fn standing_task<'a>(args: &ExciteArgs, robot: &'a Model) -> Result<StandingTask
         duration_s: args.duration,
         evaluations: (RANDOM_STANDING, STANDING_CHANGES * args.evaluations as usize),
         seed: args.seed,
+        beside: args.beside.as_deref().map(|file| posture(robot, file)).transpose()?,
     })
+}
+
+/// The posture that the problem in `file` simulates.
+fn posture(robot: &Model, file: &Path) -> Result<Posture, StandingError> {
+    let (other, posture) =
+        EstimationStudy::posture(file).map_err(|error| StandingError::Setting(error.to_string()))?;
+    if other.name == robot.name {
+        return Ok(posture);
+    }
+    let (file, found, name) = (file.display(), &other.name, &robot.name);
+    Err(StandingError::Setting(format!("--beside: {file} is about robot `{found}`, expected `{name}`")))
 }

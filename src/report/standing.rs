@@ -9,7 +9,7 @@ use super::plots::{LINES, Plot, Series, Shape};
 use super::study::{csv, table};
 use super::table::align;
 use super::write::{check_files, write_named};
-use crate::study::standing::{Carried, StandingMotion};
+use crate::study::standing::{Beside, Carried, StandingMotion};
 
 /// Points of a plot.
 const POINTS: usize = 400;
@@ -79,6 +79,27 @@ fn facts(found: &StandingMotion) -> Vec<[String; 2]> {
         let of = |k: usize| figure(link.deviations[k]);
         let words = format!("{} kg, {} {} {} kg m", of(0), of(1), of(2), of(3));
         all.push([format!("deviations of `{}`, by 1 N m", link.link), words]);
+    }
+    if let Some(beside) = &found.beside {
+        all.extend(compared(found, beside));
+    }
+    all
+}
+
+/// What the motion beside tells and uses.
+fn compared(found: &StandingMotion, beside: &Beside) -> Vec<[String; 2]> {
+    let (limit, share) = beside.used.worst();
+    let worst = format!("{} % of {limit}", figure(100.0 * share));
+    let mut all = vec![
+        ["condition number of the motion beside".to_owned(), figure(beside.condition_number)],
+        ["it uses, at most".to_owned(), worst],
+    ];
+    for (own, other) in found.deviations.iter().zip(&beside.deviations) {
+        let ratios: Vec<f64> = own.deviations.iter().zip(&other.deviations).map(|(x, y)| x / y).collect();
+        let mean = (ratios.iter().map(|x| x.ln()).sum::<f64>() / ratios.len() as f64).exp();
+        let most = ratios.iter().copied().fold(0.0, f64::max);
+        let words = format!("{} times those beside in the mean, {} at most", figure(mean), figure(most));
+        all.push([format!("deviations of `{}`", own.link), words]);
     }
     all
 }

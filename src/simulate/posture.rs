@@ -290,10 +290,16 @@ impl PostureReference {
     /// # Errors
     /// In words, the foot that its leg does not reach, and when.
     pub fn at(&mut self, robot: &Model, t: f64, q: &mut [f64]) -> Result<(), String> {
+        self.upper(robot, t, q);
+        let gravity = robot.gravity.norm();
+        (0..self.limbs.len()).try_for_each(|limb| self.reach(robot, gravity, limb, t, q))
+    }
+
+    /// Base and joints that carry nothing at `t` (s), into `q` (length nq); legs are as at the start.
+    pub(crate) fn upper(&self, robot: &Model, t: f64, q: &mut [f64]) {
         if let Some(series) = &self.posture.series {
             q.copy_from_slice(&series.at(robot, t).q);
-            let gravity = robot.gravity.norm();
-            return (0..self.limbs.len()).try_for_each(|limb| self.reach(robot, gravity, limb, t, q));
+            return;
         }
         let p = &self.posture;
         let ramp = blend(t / RAMP);
@@ -320,7 +326,6 @@ impl PostureReference {
             let turn = start * Rotation3::from_scaled_axis(Vector3::new(sway[3], sway[4], sway[5]));
             q[3..7].copy_from_slice(turn.coords.as_slice());
         }
-        (0..self.limbs.len()).try_for_each(|limb| self.reach(robot, gravity, limb, t, q))
     }
 
     /// What torques cost the law.

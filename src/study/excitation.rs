@@ -1,5 +1,8 @@
 //! How motions are compared by what they tell: the condition number of the columns that motion can tell apart.
 
+mod adaptation;
+
+pub(super) use adaptation::Adaptation;
 use nalgebra::{DMatrix, SymmetricEigen};
 
 use crate::regression::base::BaseParameters;

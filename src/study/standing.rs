@@ -19,15 +19,17 @@ use thiserror::Error;
 use crate::dynamics::constraint::reduced::ReducedError;
 use crate::inertia::INERTIAL;
 use crate::robot::{LoopKind, Model};
-use crate::simulate::Sway;
+use crate::simulate::{Posture, Sway, SwayState};
 use crate::simulate::sway::BASE;
-use crate::study::excitation::{Judge, SHARES, STEP};
+use crate::study::excitation::{Adaptation, Judge, SHARES};
 use crate::trajectory::{Fourier, TrajectoryError};
 
+mod beside;
 mod support;
 #[cfg(test)]
 mod tests;
 
+pub use beside::Beside;
 use support::Support;
 pub use support::{Carried, LimitShares};
 
@@ -44,8 +46,10 @@ const RANGE: [f64; 2] = [0.2, 0.5];
 const UNLIMITED: f64 = 1.0;
 /// Share of a motor's torque that friction may take.
 const FOR_FRICTION: f64 = 0.5;
-/// Changes that are tried at a time; the best of them is taken. A number of its own, so that the number of processors changes nothing.
-const AT_A_TIME: usize = 8;
+/// First step of the search, as a share of a random motion's mean coefficient.
+const FIRST_STEP: f64 = 0.3;
+/// Motions that use more than so much of a limit are not looked at further.
+const FARTHEST: f64 = 3.0;
 /// What a motion is made smaller by until it keeps the limits at ten times as many samples.
 const SMALLER: f64 = 0.97;
 
@@ -124,6 +128,8 @@ pub struct StandingTask<'a> {
     pub evaluations: (usize, usize),
     /// Of the search.
     pub seed: u64,
+    /// A motion to compare with, on the same feet from the same start.
+    pub beside: Option<Posture>,
 }
 
 /// Deviations of a link's ten parameters, where torque sensors err by 1 N m and all else is known.
@@ -162,6 +168,9 @@ pub struct StandingMotion {
     pub deviations: Vec<LinkDeviations>,
     /// What the motion uses of the limits, at ten times as many samples as in the search.
     pub used: LimitShares,
+    /// What the motion to compare with tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Beside>,
 }
 
 /// A motion that keeps the limits, its coefficients in [-1, 1] after scaling.
@@ -169,6 +178,8 @@ pub struct StandingMotion {
 struct Trial {
     x: Vec<f64>,
     information: DMatrix<f64>,
+    /// Largest share of a limit.
+    most: f64,
     /// What is made small; NaN while there is no judge.
     value: f64,
 }
@@ -199,7 +210,7 @@ impl StandingTask<'_> {
         let within = |x: &Vec<f64>| {
             let mut tried = Err("");
             for share in SHARES {
-                tried = self.trial(&support, &ranges, x.iter().map(|x| share * x).collect());
+                tried = self.trial(&support, &ranges, x.iter().map(|x| share * x).collect(), USED);
                 if tried.is_ok() {
                     break;
                 }
@@ -224,7 +235,7 @@ impl StandingTask<'_> {
         self.told(support, &ranges, (&judge, random), best)
     }
 
-    /// The best of `changes` more motions, each a change of the best so far.
+    /// The best of `changes` more motions, around the best so far.
     fn improved(
         &self,
         mut best: Trial,
@@ -232,25 +243,34 @@ impl StandingTask<'_> {
         changes: usize,
         mut rng: ChaCha8Rng,
     ) -> Trial {
-        let mut step = STEP.0;
-        for _ in 0..changes.div_ceil(AT_A_TIME) {
-            let change = |rng: &mut ChaCha8Rng| -> Vec<f64> {
-                best.x.iter().map(|x| (x + step * rng.random_range(-1.0..=1.0)).clamp(-1.0, 1.0)).collect()
-            };
-            let tried: Vec<Vec<f64>> = (0..AT_A_TIME).map(|_| change(&mut rng)).collect();
-            let valued = |x| {
-                let mut trial = self.trial(support, ranges, x).ok()?;
+        let size = (best.x.iter().map(|x| x * x).sum::<f64>() / best.x.len() as f64).sqrt();
+        let mut search = Adaptation::new(&best.x, FIRST_STEP * size);
+        let mut left = changes;
+        while left > 0 {
+            let drawn = search.draw(&mut rng);
+            left = left.saturating_sub(drawn.len());
+            let valued = |x: Vec<f64>| {
+                let mut trial = self.trial(support, ranges, x, FARTHEST).ok()?;
                 trial.value = self.value(judge, &trial.information);
-                Some(trial)
+                let beyond = (trial.most / USED).max(1.0).ln();
+                Some((trial.value + self.price() * beyond, trial))
             };
-            let found: Vec<Trial> = tried.into_par_iter().filter_map(valued).collect();
-            let better = least(found).filter(|trial| trial.value < best.value);
-            step = (step * if better.is_some() { STEP.1 } else { STEP.2 }).clamp(1e-3, 1.0);
-            if let Some(better) = better {
-                best = better;
-            }
+            let mut ranked: Vec<(f64, Trial)> = drawn.into_par_iter().filter_map(valued).collect();
+            ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
+            search.learn(&ranked.iter().map(|(_, trial)| trial.x.as_slice()).collect::<Vec<_>>());
+            let kept = ranked.into_iter().map(|(_, trial)| trial).filter(|trial| trial.most <= USED);
+            best = least(kept.chain([best]).collect()).unwrap_or_else(|| unreachable!());
         }
         best
+    }
+
+    /// What a motion e times too large counts for in the search: twice what its size gains it.
+    fn price(&self) -> f64 {
+        match self.goal {
+            // Singular values of what motion tells grow with its square at most, those of what gravity tells not.
+            Goal::Condition => 4.0,
+            Goal::Deviations => 2.0 * (INERTIAL * self.wanted.len()) as f64,
+        }
     }
 
     /// The motion with what it uses of the limits, looked at finely; made smaller until it keeps them.
@@ -263,23 +283,20 @@ impl StandingTask<'_> {
     ) -> Result<StandingMotion, StandingError> {
         let used = loop {
             let sway = self.sway(&support, ranges, &best.x)?;
-            let found = support.look(&sway, self.duration_s, SAMPLES * FINER, 1.0, false);
+            let found = support.look(&self.along(&sway), SAMPLES * FINER, 1.0, false);
             if let Ok((used, _)) = found {
                 break used;
             }
             best.x.iter_mut().for_each(|x| *x *= SMALLER);
         };
         let sway = self.sway(&support, ranges, &best.x)?;
-        let looked = support.look(&sway, self.duration_s, SAMPLES, 1.0, true);
+        let looked = support.look(&self.along(&sway), SAMPLES, 1.0, true);
         let information = looked.map_or(best.information, |(_, information)| information);
-        let passes = self.duration_s / SAMPLED_S / SAMPLES as f64;
+        let beside =
+            self.beside.as_ref().map(|posture| self.beside(posture, &support, judge)).transpose()?;
         let names =
             ["base x", "base y", "base z", "base turn x", "base turn y", "base turn z"].map(str::to_owned);
         let joint = |&k: &usize| self.robot.joints[support::joint_of(self.robot, k)].name.clone();
-        let deviations = |&body: &usize| LinkDeviations {
-            link: self.robot.joints[body].link.clone(),
-            deviations: deviations(&information, body).iter().map(|x| x / passes.sqrt()).collect(),
-        };
         Ok(StandingMotion {
             robot: self.robot.name.clone(),
             feet: self.feet.iter().map(|foot| self.robot.named_frames[foot.frame].name.clone()).collect(),
@@ -291,9 +308,20 @@ impl StandingTask<'_> {
             rank: judge.columns.len(),
             condition_number: judge.condition([&information]),
             random_condition_number: random,
-            deviations: self.wanted.iter().map(deviations).collect(),
+            deviations: self.told_deviations(&information),
             used,
+            beside,
         })
+    }
+
+    /// Deviations of the wanted links by what [`SAMPLES`] tell of them.
+    fn told_deviations(&self, information: &DMatrix<f64>) -> Vec<LinkDeviations> {
+        let passes = self.duration_s / SAMPLED_S / SAMPLES as f64;
+        let of = |&body: &usize| LinkDeviations {
+            link: self.robot.joints[body].link.clone(),
+            deviations: deviations(information, body).iter().map(|x| x / passes.sqrt()).collect(),
+        };
+        self.wanted.iter().map(of).collect()
     }
 
     fn check(&self) -> Result<(), StandingError> {
@@ -339,7 +367,7 @@ impl StandingTask<'_> {
         let still = vec![vec![[0.0; 2]; HARMONICS - 1]; BASE + support.swinging().len()];
         let rest = Fourier::at_rest(&vec![0.0; still.len()], &still, self.duration_s)?;
         let sway = Sway::new(&self.start, support.swinging(), rest);
-        let (what, share) = match support.clone().look(&sway, self.duration_s, 1, f64::INFINITY, false) {
+        let (what, share) = match support.clone().look(&self.along(&sway), 1, f64::INFINITY, false) {
             Ok((used, _)) => used.worst(),
             Err(reason) => (reason, f64::INFINITY),
         };
@@ -392,17 +420,28 @@ impl StandingTask<'_> {
         Ok(Sway::new(&self.start, support.swinging(), curve))
     }
 
-    /// The motion with these coefficients, if it keeps the limits.
-    fn trial(&self, support: &Support<'_>, ranges: &[f64], x: Vec<f64>) -> Result<Trial, &'static str> {
+    /// The motion with these coefficients, if it uses no more than so much of each limit.
+    fn trial(
+        &self,
+        support: &Support<'_>,
+        ranges: &[f64],
+        x: Vec<f64>,
+        used: f64,
+    ) -> Result<Trial, &'static str> {
         let sway = self.sway(support, ranges, &x).map_err(|_| "coefficients that make no curve")?;
-        let (_, information) = support.clone().look(&sway, self.duration_s, SAMPLES, USED, true)?;
-        Ok(Trial { x, information, value: f64::NAN })
+        let (shares, information) = support.clone().look(&self.along(&sway), SAMPLES, used, true)?;
+        Ok(Trial { x, information, most: shares.most(), value: f64::NAN })
+    }
+
+    /// The states of a series.
+    fn along<'s>(&'s self, sway: &'s Sway) -> impl Fn(f64) -> SwayState + 's {
+        |share| sway.at(self.robot, share * self.duration_s)
     }
 
     /// What is made small.
     fn value(&self, judge: &Judge, information: &DMatrix<f64>) -> f64 {
         match self.goal {
-            Goal::Condition => judge.condition([information]),
+            Goal::Condition => judge.condition([information]).ln(),
             Goal::Deviations => {
                 let all = self.wanted.iter().flat_map(|&body| deviations(information, body));
                 all.map(f64::ln).sum()

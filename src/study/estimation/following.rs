@@ -1,12 +1,14 @@
 //! How a simulated legged robot follows its posture under a law that believes other parameters.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use super::EstimationStudy;
 use super::file::File;
 use super::footing::Stamps;
 use super::load::{Reader, field_error};
 use crate::estimate::error::EstimateError;
+use crate::robot::Model;
 use crate::simulate::posture::PostureReference;
 use crate::simulate::{Drive, Posture};
 
@@ -22,6 +24,24 @@ pub struct FollowedPosture {
 }
 
 impl EstimationStudy {
+    /// The robot of the problem file at `path`, and the posture that its simulation follows.
+    ///
+    /// # Errors
+    /// As [`EstimationStudy::load`]; a problem that simulates no `posture` is named.
+    pub fn posture(path: impl AsRef<Path>) -> Result<(Arc<Model>, Posture), EstimateError> {
+        let path = path.as_ref();
+        let file = File::read(path, &[])?;
+        let reader = Reader::new(path, &file)?;
+        let missing = || field_error(path, "simulate.posture", "missing, expected one to follow".to_owned());
+        let simulate = file.simulate.as_ref().ok_or_else(missing)?;
+        let written = simulate.posture.as_ref().ok_or_else(missing)?;
+        let reads = reader.reads(simulate, file.step_s.ok_or_else(missing)?)?;
+        match reader.posture(&file, written, &Stamps::of_simulation(&reads))? {
+            Drive::Posture(posture) => Ok((reader.robot.clone(), *posture)),
+            _ => Err(missing()),
+        }
+    }
+
     /// Lets the simulated robot of the problem file at `path`, with `changes` laid over it, follow its posture under a law for the whole body that
     /// believes the parameters `believed` (extended, [`crate::dynamics::actuation`]) and knows the true state.
     ///

@@ -7,7 +7,7 @@ use crate::dynamics::constraint::Constraint;
 use crate::dynamics::constraint::reduced::ReducedDynamics;
 use crate::robot::{LoopKind, Model, Placement};
 use crate::simulate::posture::{ground_rows, leg};
-use crate::simulate::sway::{BASE, Sway, SwayState};
+use crate::simulate::sway::{BASE, SwayState};
 
 /// Share of the legs' smallest singular value that a motion may lose: near a singular posture joints are fast, and a law that follows the motion is lost.
 const LOSS: f64 = 0.6;
@@ -247,12 +247,11 @@ impl<'a> Support<'a> {
         most
     }
 
-    /// What a motion uses of the limits at so many times, if never more than `used` of one, or which that is; and with `tells` the product Y'Y of the rows that sensors tell links' parameters by, each row
+    /// What a motion, by the share of its duration, uses of the limits at so many times, if never more than `used` of one, or which that is; and with `tells` the product Y'Y of the rows that sensors tell links' parameters by, each row
     /// by the deviation of its noise where torque sensors err by 1 N m.
     pub fn look(
         &mut self,
-        sway: &Sway,
-        duration_s: f64,
+        motion: &dyn Fn(f64) -> SwayState,
         samples: usize,
         used: f64,
         tells: bool,
@@ -261,9 +260,9 @@ impl<'a> Support<'a> {
         // Rows of all samples, one a column: one product of all takes a tenth of the time of one a sample.
         let count = if tells { samples * self.reduced.independent().len() } else { 0 };
         let (mut most, mut all, mut filled) = (LimitShares::NONE, DMatrix::zeros(width, count), 0);
-        let mut near = sway.at(self.robot, 0.0).q;
+        let mut near = motion(0.0).q;
         for k in 0..=samples {
-            let state = sway.at(self.robot, k as f64 / samples as f64 * duration_s);
+            let state = motion(k as f64 / samples as f64);
             let carried = self.carried(&state, &near).ok_or(UNREACHED)?;
             most = most.or(&self.shares(&carried));
             if !(most.most() <= used) {

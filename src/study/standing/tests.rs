@@ -16,6 +16,7 @@ fn task(robot: &Model, feet: Vec<Footprint>, start: Vec<f64>) -> StandingTask<'_
         duration_s: 4.0,
         evaluations: (40, 200),
         seed: 0,
+        beside: None,
     }
 }
 

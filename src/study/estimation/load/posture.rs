@@ -14,7 +14,7 @@ use crate::study::standing::read_motion;
 
 impl Reader<'_> {
     /// The posture: its feet are the contacts.
-    pub(super) fn posture(
+    pub(in crate::study::estimation) fn posture(
         &self,
         file: &File,
         p: &PostureFile,
