@@ -101,6 +101,8 @@ pub enum GoalArg {
     Condition,
     /// Deviations of the links that --links names
     Deviations,
+    /// The determinant of their covariance: the volume of what their parameters may be
+    Posterior,
 }
 
 /// Random motions that the search begins with, for each motion that is wanted; of a robot on its feet, and changes that are tried there for each one of the option.
@@ -205,6 +207,7 @@ fn standing_task<'a>(args: &ExciteArgs, robot: &'a Model) -> Result<StandingTask
         goal: match args.goal {
             GoalArg::Condition => Goal::Condition,
             GoalArg::Deviations => Goal::Deviations,
+            GoalArg::Posterior => Goal::Posterior,
         },
         duration_s: args.duration,
         evaluations: (RANDOM_STANDING, STANDING_CHANGES * args.evaluations as usize),

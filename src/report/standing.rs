@@ -9,7 +9,7 @@ use super::plots::{LINES, Plot, Series, Shape};
 use super::study::{csv, table};
 use super::table::align;
 use super::write::{check_files, write_named};
-use crate::study::standing::{Beside, Carried, StandingMotion};
+use crate::study::standing::{Beside, Carried, Compared, StandingMotion};
 
 /// Points of a plot.
 const POINTS: usize = 400;
@@ -86,20 +86,32 @@ fn facts(found: &StandingMotion) -> Vec<[String; 2]> {
     all
 }
 
-/// What the motion beside tells and uses.
+/// What the motion beside tells and uses: as it is, and made smaller until it keeps the limits.
 fn compared(found: &StandingMotion, beside: &Beside) -> Vec<[String; 2]> {
-    let (limit, share) = beside.used.worst();
-    let worst = format!("{} % of {limit}", figure(100.0 * share));
+    let mut all = against(found, &beside.whole, "the motion beside");
+    if let Some((share, within)) = &beside.within_limits {
+        let name = format!("{} % of it", figure(100.0 * share));
+        all.extend(against(found, within, &name));
+    }
+    all
+}
+
+fn against(found: &StandingMotion, other: &Compared, name: &str) -> Vec<[String; 2]> {
+    let (limit, share) = other.used.worst();
     let mut all = vec![
-        ["condition number of the motion beside".to_owned(), figure(beside.condition_number)],
-        ["it uses, at most".to_owned(), worst],
+        [format!("{name}: condition number"), figure(other.condition_number)],
+        [format!("{name} uses"), format!("{} % of {limit}", figure(100.0 * share))],
     ];
-    for (own, other) in found.deviations.iter().zip(&beside.deviations) {
+    for (own, other) in found.deviations.iter().zip(&other.deviations) {
         let ratios: Vec<f64> = own.deviations.iter().zip(&other.deviations).map(|(x, y)| x / y).collect();
         let mean = (ratios.iter().map(|x| x.ln()).sum::<f64>() / ratios.len() as f64).exp();
         let most = ratios.iter().copied().fold(0.0, f64::max);
-        let words = format!("{} times those beside in the mean, {} at most", figure(mean), figure(most));
-        all.push([format!("deviations of `{}`", own.link), words]);
+        let words = format!("{} in the mean, {} at most", figure(mean), figure(most));
+        all.push([format!("deviations of `{}` by those of {name}", own.link), words]);
+    }
+    if found.told_directions > 0 {
+        let gained = (found.log_determinant - other.log_determinant) / found.told_directions as f64;
+        all.push([format!("all told directions together by those of {name}"), figure(gained.exp())]);
     }
     all
 }

@@ -66,7 +66,8 @@ pub(super) fn loops(
             // Loops share joints: one posture closes all.
             let other = *positions.entry(joint).or_insert(*position);
             if other != *position {
-                let reason = format!("closed_at.{joint} is {position}, expected {other} as another loop says");
+                let reason =
+                    format!("closed_at.{joint} is {position}, expected {other} as another loop says");
                 return Err(error(reason));
             }
         }

@@ -36,22 +36,22 @@ impl Judge {
         Self { columns, scales }
     }
 
-    /// Singular values of the scaled base columns of some motions together, least and largest.
-    fn extremes<'t>(&self, informations: impl IntoIterator<Item = &'t DMatrix<f64>>) -> (f64, f64) {
+    /// Condition number of the scaled base columns of some motions together.
+    pub fn condition<'t>(&self, informations: impl IntoIterator<Item = &'t DMatrix<f64>>) -> f64 {
         let n = self.columns.len();
         let mut sum = DMatrix::zeros(n, n);
         for information in informations {
-            sum += DMatrix::from_fn(n, n, |r, c| {
-                information[(self.columns[r], self.columns[c])] / (self.scales[r] * self.scales[c])
-            });
+            sum += information.select_rows(&self.columns).select_columns(&self.columns);
         }
-        let values = sum.symmetric_eigenvalues();
-        (values.min().max(0.0).sqrt(), values.max().sqrt())
+        self.condition_of(&sum)
     }
 
-    /// Condition number of the scaled base columns of some motions together.
-    pub fn condition<'t>(&self, informations: impl IntoIterator<Item = &'t DMatrix<f64>>) -> f64 {
-        let (least, most) = self.extremes(informations);
+    /// The same from the products of the base columns alone.
+    pub fn condition_of(&self, own: &DMatrix<f64>) -> f64 {
+        let n = self.columns.len();
+        let scaled = DMatrix::from_fn(n, n, |r, c| own[(r, c)] / (self.scales[r] * self.scales[c]));
+        let values = scaled.symmetric_eigenvalues();
+        let (least, most) = (values.min().max(0.0).sqrt(), values.max().sqrt());
         if least > 0.0 { most / least } else { f64::INFINITY }
     }
 }

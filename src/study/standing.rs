@@ -7,31 +7,30 @@
 //! What sensors on the motors tell are the rows of G'(M a + h) = G' S tau, which no force of a foot enters ([`crate::dynamics::constraint::reduced`]; [1, appendix B] has the rows of the base).
 //! Limits are looked at in samples, ten times finer at the end; self-collision is not looked at. Nothing here is a bound.
 
-use std::path::Path;
-
-use nalgebra::DMatrix;
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use thiserror::Error;
 
 use crate::dynamics::constraint::reduced::ReducedError;
 use crate::inertia::INERTIAL;
 use crate::robot::{LoopKind, Model};
-use crate::simulate::{Posture, Sway, SwayState};
 use crate::simulate::sway::BASE;
-use crate::study::excitation::{Adaptation, Judge, SHARES};
+use crate::simulate::{Posture, Sway, SwayState};
 use crate::trajectory::{Fourier, TrajectoryError};
 
 mod beside;
+mod saved;
+mod search;
 mod support;
 #[cfg(test)]
 mod tests;
+mod wanted;
 
-pub use beside::Beside;
+pub use beside::{Beside, Compared};
+pub use saved::read_motion;
+use search::{Found, Search};
 use support::Support;
 pub use support::{Carried, LimitShares};
+use wanted::Wanted;
 
 /// Harmonics of a motion; the first follows from rest at both ends.
 const HARMONICS: usize = 5;
@@ -46,10 +45,6 @@ const RANGE: [f64; 2] = [0.2, 0.5];
 const UNLIMITED: f64 = 1.0;
 /// Share of a motor's torque that friction may take.
 const FOR_FRICTION: f64 = 0.5;
-/// First step of the search, as a share of a random motion's mean coefficient.
-const FIRST_STEP: f64 = 0.3;
-/// Motions that use more than so much of a limit are not looked at further.
-const FARTHEST: f64 = 3.0;
 /// What a motion is made smaller by until it keeps the limits at ten times as many samples.
 const SMALLER: f64 = 0.97;
 
@@ -103,8 +98,10 @@ impl Footprint {
 pub enum Goal {
     /// Condition number of the base columns of all links, each scaled by what random motions make of it.
     Condition,
-    /// Deviations of the wanted links' parameters, all others known: their geometric mean.
+    /// Deviations of the wanted links' parameters: their geometric mean.
     Deviations,
+    /// The determinant of the covariance of the wanted links' parameters: the volume of what they may be.
+    Posterior,
 }
 
 /// What the motion is to be like.
@@ -137,6 +134,8 @@ pub struct StandingTask<'a> {
 pub struct LinkDeviations {
     /// The link.
     pub link: String,
+    /// Before the motion: a mass is known to within itself, the others to within this mass in the mean distance of its parts from the joint's frame.
+    pub before: Vec<f64>,
     /// Of m (kg), m c (kg m), I_xx, I_xy, I_yy, I_xz, I_yz, I_zz (kg m^2) about the joint's frame, by one pass through the motion with a sample each 10 ms.
     pub deviations: Vec<f64>,
 }
@@ -166,27 +165,15 @@ pub struct StandingMotion {
     pub random_condition_number: f64,
     /// Deviations of the wanted links.
     pub deviations: Vec<LinkDeviations>,
+    /// Half of the logarithm of the determinant of all wanted parameters' covariance together, by that of what was known before.
+    pub log_determinant: f64,
+    /// How many directions of all wanted parameters together are told.
+    pub told_directions: usize,
     /// What the motion uses of the limits, at ten times as many samples as in the search.
     pub used: LimitShares,
     /// What the motion to compare with tells.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beside: Option<Beside>,
-}
-
-/// A motion that keeps the limits, its coefficients in [-1, 1] after scaling.
-#[derive(Debug, Clone)]
-struct Trial {
-    x: Vec<f64>,
-    information: DMatrix<f64>,
-    /// Largest share of a limit.
-    most: f64,
-    /// What is made small; NaN while there is no judge.
-    value: f64,
-}
-
-/// The trial of the least value.
-fn least(trials: Vec<Trial>) -> Option<Trial> {
-    trials.into_iter().min_by(|a, b| a.value.total_cmp(&b.value))
 }
 
 /// One sample in so much time, s, is what deviations are told for.
@@ -202,98 +189,21 @@ impl StandingTask<'_> {
         let support = Support::new(self.robot, &self.feet, self.friction, &self.start)?;
         self.check_start(&support)?;
         let ranges = self.ranges(support.swinging());
-        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-        let numbers = ranges.len() * 2 * (HARMONICS - 1);
-        let (first, changes) = self.evaluations;
-        let draws: Vec<Vec<f64>> =
-            (0..first).map(|_| (0..numbers).map(|_| rng.random_range(-1.0..=1.0)).collect()).collect();
-        let within = |x: &Vec<f64>| {
-            let mut tried = Err("");
-            for share in SHARES {
-                tried = self.trial(&support, &ranges, x.iter().map(|x| share * x).collect(), USED);
-                if tried.is_ok() {
-                    break;
-                }
-            }
-            tried
-        };
-        let (trials, refused): (Vec<_>, Vec<_>) = draws.par_iter().map(within).partition(Result::is_ok);
-        let mut trials: Vec<Trial> = trials.into_iter().flatten().collect();
-        if trials.is_empty() {
-            let reason = refused.into_iter().find_map(Result::err).unwrap_or("nothing");
-            return Err(StandingError::Nothing(format!(
-                "of {first} random motions none keeps the limits, however small; the first one met {reason}"
-            )));
-        }
-        let judge = Judge::new(trials.iter().map(|trial| &trial.information));
-        let conditions: Vec<f64> =
-            trials.par_iter().map(|trial| judge.condition([&trial.information]).ln()).collect();
-        let random = (conditions.iter().sum::<f64>() / trials.len() as f64).exp();
-        trials.par_iter_mut().for_each(|trial| trial.value = self.value(&judge, &trial.information));
-        let Some(best) = least(trials) else { return Err(StandingError::Nothing("no motion".to_owned())) };
-        let best = self.improved(best, (&support, &ranges, &judge), changes, rng);
-        self.told(support, &ranges, (&judge, random), best)
-    }
-
-    /// The best of `changes` more motions, around the best so far.
-    fn improved(
-        &self,
-        mut best: Trial,
-        (support, ranges, judge): (&Support<'_>, &[f64], &Judge),
-        changes: usize,
-        mut rng: ChaCha8Rng,
-    ) -> Trial {
-        let size = (best.x.iter().map(|x| x * x).sum::<f64>() / best.x.len() as f64).sqrt();
-        let mut search = Adaptation::new(&best.x, FIRST_STEP * size);
-        let mut left = changes;
-        while left > 0 {
-            let drawn = search.draw(&mut rng);
-            left = left.saturating_sub(drawn.len());
-            let valued = |x: Vec<f64>| {
-                let mut trial = self.trial(support, ranges, x, FARTHEST).ok()?;
-                trial.value = self.value(judge, &trial.information);
-                let beyond = (trial.most / USED).max(1.0).ln();
-                Some((trial.value + self.price() * beyond, trial))
-            };
-            let mut ranked: Vec<(f64, Trial)> = drawn.into_par_iter().filter_map(valued).collect();
-            ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
-            search.learn(&ranked.iter().map(|(_, trial)| trial.x.as_slice()).collect::<Vec<_>>());
-            let kept = ranked.into_iter().map(|(_, trial)| trial).filter(|trial| trial.most <= USED);
-            best = least(kept.chain([best]).collect()).unwrap_or_else(|| unreachable!());
-        }
-        best
-    }
-
-    /// What a motion e times too large counts for in the search: twice what its size gains it.
-    fn price(&self) -> f64 {
-        match self.goal {
-            // Singular values of what motion tells grow with its square at most, those of what gravity tells not.
-            Goal::Condition => 4.0,
-            Goal::Deviations => 2.0 * (INERTIAL * self.wanted.len()) as f64,
-        }
+        let wanted = Wanted::new(self.robot, &self.wanted).map_err(StandingError::Setting)?;
+        let search = Search { task: self, support, ranges, wanted };
+        let found = search.run()?;
+        self.told(&search, found)
     }
 
     /// The motion with what it uses of the limits, looked at finely; made smaller until it keeps them.
-    fn told(
-        &self,
-        mut support: Support<'_>,
-        ranges: &[f64],
-        (judge, random): (&Judge, f64),
-        mut best: Trial,
-    ) -> Result<StandingMotion, StandingError> {
-        let used = loop {
-            let sway = self.sway(&support, ranges, &best.x)?;
-            let found = support.look(&self.along(&sway), SAMPLES * FINER, 1.0, false);
-            if let Ok((used, _)) = found {
-                break used;
-            }
-            best.x.iter_mut().for_each(|x| *x *= SMALLER);
-        };
-        let sway = self.sway(&support, ranges, &best.x)?;
-        let looked = support.look(&self.along(&sway), SAMPLES, 1.0, true);
-        let information = looked.map_or(best.information, |(_, information)| information);
-        let beside =
-            self.beside.as_ref().map(|posture| self.beside(posture, &support, judge)).transpose()?;
+    fn told(&self, search: &Search<'_>, found: Found) -> Result<StandingMotion, StandingError> {
+        let Found { best, judge, random } = found;
+        let series = |x: &[f64]| self.sway(&search.support, &search.ranges, x);
+        let (x, told) = self.shrunk(&best.x, &|x| {
+            let sway = series(x)?;
+            Ok(search.told(&self.along(&sway), 1.0, &judge).ok())
+        })?;
+        let beside = self.beside.as_ref().map(|posture| self.beside(posture, search, &judge)).transpose()?;
         let names =
             ["base x", "base y", "base z", "base turn x", "base turn y", "base turn z"].map(str::to_owned);
         let joint = |&k: &usize| self.robot.joints[support::joint_of(self.robot, k)].name.clone();
@@ -303,25 +213,48 @@ impl StandingTask<'_> {
             goal: self.goal,
             duration_s: self.duration_s,
             start: self.start.clone(),
-            coordinates: names.into_iter().chain(support.swinging().iter().map(joint)).collect(),
-            coefficients: self.coefficients(ranges, &best.x),
+            coordinates: names.into_iter().chain(search.support.swinging().iter().map(joint)).collect(),
+            coefficients: self.coefficients(&search.ranges, &x),
             rank: judge.columns.len(),
-            condition_number: judge.condition([&information]),
+            condition_number: told.condition_number,
             random_condition_number: random,
-            deviations: self.told_deviations(&information),
-            used,
+            deviations: self.of_links(&search.wanted.before, &told.deviations),
+            log_determinant: told.log_determinant,
+            told_directions: told.directions,
+            used: told.shares,
             beside,
         })
     }
 
-    /// Deviations of the wanted links by what [`SAMPLES`] tell of them.
-    fn told_deviations(&self, information: &DMatrix<f64>) -> Vec<LinkDeviations> {
-        let passes = self.duration_s / SAMPLED_S / SAMPLES as f64;
-        let of = |&body: &usize| LinkDeviations {
+    /// A motion made smaller until `told` says something of it.
+    fn shrunk<T>(
+        &self,
+        x: &[f64],
+        told: &dyn Fn(&[f64]) -> Result<Option<T>, StandingError>,
+    ) -> Result<(Vec<f64>, T), StandingError> {
+        let mut x = x.to_vec();
+        loop {
+            if let Some(told) = told(&x)? {
+                return Ok((x, told));
+            }
+            x.iter_mut().for_each(|x| *x *= SMALLER);
+        }
+    }
+
+    /// Deviations link by link.
+    fn of_links(&self, before: &[f64], after: &[f64]) -> Vec<LinkDeviations> {
+        let each = before.chunks(INERTIAL).zip(after.chunks(INERTIAL)).zip(&self.wanted);
+        let of = |((before, after), &body): ((&[f64], &[f64]), &usize)| LinkDeviations {
             link: self.robot.joints[body].link.clone(),
-            deviations: deviations(information, body).iter().map(|x| x / passes.sqrt()).collect(),
+            before: before.to_vec(),
+            deviations: after.to_vec(),
         };
-        self.wanted.iter().map(of).collect()
+        each.map(of).collect()
+    }
+
+    /// The states of a series, by the share of the duration.
+    fn along<'s>(&'s self, sway: &'s Sway) -> impl Fn(f64) -> SwayState + 's {
+        |share| sway.at(self.robot, share * self.duration_s)
     }
 
     fn check(&self) -> Result<(), StandingError> {
@@ -367,7 +300,7 @@ impl StandingTask<'_> {
         let still = vec![vec![[0.0; 2]; HARMONICS - 1]; BASE + support.swinging().len()];
         let rest = Fourier::at_rest(&vec![0.0; still.len()], &still, self.duration_s)?;
         let sway = Sway::new(&self.start, support.swinging(), rest);
-        let (what, share) = match support.clone().look(&self.along(&sway), 1, f64::INFINITY, false) {
+        let (what, share) = match support.clone().look(&self.along(&sway), 1, f64::INFINITY, None) {
             Ok((used, _)) => used.worst(),
             Err(reason) => (reason, f64::INFINITY),
         };
@@ -419,35 +352,6 @@ impl StandingTask<'_> {
             Fourier::at_rest(&vec![0.0; ranges.len()], &self.coefficients(ranges, x), self.duration_s)?;
         Ok(Sway::new(&self.start, support.swinging(), curve))
     }
-
-    /// The motion with these coefficients, if it uses no more than so much of each limit.
-    fn trial(
-        &self,
-        support: &Support<'_>,
-        ranges: &[f64],
-        x: Vec<f64>,
-        used: f64,
-    ) -> Result<Trial, &'static str> {
-        let sway = self.sway(support, ranges, &x).map_err(|_| "coefficients that make no curve")?;
-        let (shares, information) = support.clone().look(&self.along(&sway), SAMPLES, used, true)?;
-        Ok(Trial { x, information, most: shares.most(), value: f64::NAN })
-    }
-
-    /// The states of a series.
-    fn along<'s>(&'s self, sway: &'s Sway) -> impl Fn(f64) -> SwayState + 's {
-        |share| sway.at(self.robot, share * self.duration_s)
-    }
-
-    /// What is made small.
-    fn value(&self, judge: &Judge, information: &DMatrix<f64>) -> f64 {
-        match self.goal {
-            Goal::Condition => judge.condition([information]).ln(),
-            Goal::Deviations => {
-                let all = self.wanted.iter().flat_map(|&body| deviations(information, body));
-                all.map(f64::ln).sum()
-            }
-        }
-    }
 }
 
 impl StandingTask<'_> {
@@ -471,55 +375,4 @@ impl StandingTask<'_> {
         };
         (0..count.max(2)).map(each).collect()
     }
-}
-
-/// Deviations of a body's ten parameters, all others known; infinite where nothing tells them.
-fn deviations(information: &DMatrix<f64>, body: usize) -> Vec<f64> {
-    let own = information.view((INERTIAL * body, INERTIAL * body), (INERTIAL, INERTIAL)).into_owned();
-    match own.cholesky() {
-        Some(factor) => factor.inverse().diagonal().iter().map(|x| x.sqrt()).collect(),
-        None => vec![f64::INFINITY; INERTIAL],
-    }
-}
-
-/// What `summary.json` has of a motion.
-#[derive(Debug, Deserialize)]
-struct Saved {
-    robot: String,
-    duration_s: f64,
-    start: Vec<f64>,
-    coordinates: Vec<String>,
-    coefficients: Vec<Vec<[f64; 2]>>,
-}
-
-/// Reads the motion of a `summary.json` that `surelift excite` has written for feet that stand: the series and the configuration that it starts from (length nq).
-///
-/// # Errors
-/// [`StandingError::Setting`] for a file that cannot be read, is of another robot, or whose numbers make no motion.
-pub fn read_motion(robot: &Model, path: &Path) -> Result<(Sway, Vec<f64>), StandingError> {
-    let bad = |reason: String| StandingError::Setting(format!("{}: {reason}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
-    let saved: Saved = serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
-    if saved.robot != robot.name {
-        return Err(bad(format!("is a motion of `{}`, expected one of `{}`", saved.robot, robot.name)));
-    }
-    if saved.start.len() != robot.nq() || saved.coordinates.len() < BASE {
-        let found = (saved.start.len(), saved.coordinates.len());
-        return Err(bad(format!(
-            "start of {} numbers and {} coordinates, expected {} and at least {BASE}",
-            found.0,
-            found.1,
-            robot.nq()
-        )));
-    }
-    let dof = |name: &String| {
-        let joint = robot.joints.iter().position(|joint| &joint.name == name);
-        joint
-            .map(|i| robot.v_index(i))
-            .ok_or_else(|| bad(format!("coordinate `{name}` is no joint of `{}`", robot.name)))
-    };
-    let swinging = saved.coordinates[BASE..].iter().map(dof).collect::<Result<Vec<_>, _>>()?;
-    let curve = Fourier::at_rest(&vec![0.0; saved.coordinates.len()], &saved.coefficients, saved.duration_s);
-    let curve = curve.map_err(|error| bad(error.to_string()))?;
-    Ok((Sway::new(&saved.start, &swinging, curve), saved.start))
 }

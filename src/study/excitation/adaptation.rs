@@ -105,12 +105,14 @@ impl Adaptation {
         }
         let rates = self.rates();
         let n = self.mean.len();
-        let together = steps.iter().zip(&self.weights).fold(DVector::zeros(n), |sum, (step, w)| sum + step * *w);
+        let together =
+            steps.iter().zip(&self.weights).fold(DVector::zeros(n), |sum, (step, w)| sum + step * *w);
         self.mean += self.sigma * &together;
         self.generation += 1;
         let whitened = &self.axes * (self.axes.tr_mul(&together)).component_div(&self.lengths);
         let [ps, pc] = &mut self.path;
-        *ps = &*ps * (1.0 - rates.sigma) + whitened * (rates.sigma * (2.0 - rates.sigma) * rates.effective).sqrt();
+        *ps = &*ps * (1.0 - rates.sigma)
+            + whitened * (rates.sigma * (2.0 - rates.sigma) * rates.effective).sqrt();
         let settled = (1.0 - (1.0 - rates.sigma).powi(2 * self.generation)).sqrt();
         let short = ps.norm() / settled < (1.4 + 2.0 / (n as f64 + 1.0)) * rates.length;
         *pc *= 1.0 - rates.path;

@@ -195,8 +195,8 @@ impl<'a> Search<'a> {
         let model = &limb.model;
         let reduced = ReducedDynamics::of_loops(model)
             .map_err(|source| LimbError::Reduced { limb: name.clone(), source })?;
-        let domain = ClosureDomain::of(model)
-            .map_err(|source| LimbError::Domain { limb: name.clone(), source })?;
+        let domain =
+            ClosureDomain::of(model).map_err(|source| LimbError::Domain { limb: name.clone(), source })?;
         let motors = reduced.independent().to_vec();
         let range = |&motor: &usize| {
             let proven = domain.blocks.iter().find_map(|block| {

@@ -82,8 +82,8 @@ impl<'a> RowMaker<'a> {
         let name = || limb.joints.first().map_or("", |&j| held.joints[j].name.as_str()).to_owned();
         let reduced = ReducedDynamics::of_loops(&limb.model)
             .map_err(|source| LimbError::Reduced { limb: name(), source })?;
-        let domain = ClosureDomain::of(&limb.model)
-            .map_err(|source| LimbError::Domain { limb: name(), source })?;
+        let domain =
+            ClosureDomain::of(&limb.model).map_err(|source| LimbError::Domain { limb: name(), source })?;
         Ok(Self { study, limb, reduced, domain, motors: motors_and_base(held) })
     }
 

@@ -1,23 +1,41 @@
 //! What another motion of the same robot on the same feet tells, to compare with: such as the sway of a problem of `surelift estimate`.
 
+use nalgebra::Vector3;
 use serde::Serialize;
 
+use super::search::Search;
 use super::support::{LimitShares, Support};
-use super::{FINER, Judge, LinkDeviations, SAMPLES, StandingError, StandingTask};
+use super::{LinkDeviations, SMALLER, StandingError, StandingTask};
 use crate::robot::configuration::difference;
 use crate::simulate::posture::{Foot, Posture, PostureReference};
 use crate::simulate::sway::{BASE, SwayState};
+use crate::study::excitation::Judge;
 
 /// Half of the interval of the differences that give velocities and accelerations, s: what is cut off is 1e-7 of a motion of 1 Hz, what is rounded 1e-8 m/s^2.
 const HALF_S: f64 = 1e-4;
 
+/// A motion that uses too much is made smaller by no more than this at a time.
+const LARGEST_STEP: f64 = 0.7;
+
 /// What a motion tells that was not searched for, in the same time.
 #[derive(Debug, Clone, Serialize)]
 pub struct Beside {
+    /// The motion as it is.
+    pub whole: Compared,
+    /// Where it uses more of a limit than there is: the share of its amplitudes that keeps all limits, and what it tells then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub within_limits: Option<(f64, Compared)>,
+}
+
+/// What a motion tells, to compare with.
+#[derive(Debug, Clone, Serialize)]
+pub struct Compared {
     /// Condition number of the base columns, scaled as for the motion that was found.
     pub condition_number: f64,
     /// Deviations of the wanted links.
     pub deviations: Vec<LinkDeviations>,
+    /// As [`super::StandingMotion::log_determinant`].
+    pub log_determinant: f64,
     /// What it uses of the limits, which may be more than there is; of friction infinitely much where a foot would lift.
     pub used: LimitShares,
 }
@@ -27,31 +45,49 @@ impl StandingTask<'_> {
     pub(super) fn beside(
         &self,
         posture: &Posture,
-        support: &Support<'_>,
+        search: &Search<'_>,
         judge: &Judge,
     ) -> Result<Beside, StandingError> {
-        let foot =
-            |foot: &super::Footprint| Foot { frame: foot.frame, kind: foot.kind, lifted: vec![], step: nalgebra::Vector3::zeros(), height: 0.0 };
+        let whole = self.compared(posture, search, judge)?;
+        let (mut share, mut used, mut within_limits) = (1.0, whole.used.most(), None);
+        while !(used <= 1.0) {
+            share *= (1.0 / used).clamp(LARGEST_STEP, SMALLER);
+            let smaller = self.compared(&scaled(posture, share), search, judge)?;
+            used = smaller.used.most();
+            within_limits = Some((share, smaller));
+        }
+        Ok(Beside { whole, within_limits })
+    }
+
+    fn compared(
+        &self,
+        posture: &Posture,
+        search: &Search<'_>,
+        judge: &Judge,
+    ) -> Result<Compared, StandingError> {
+        let foot = |foot: &super::Footprint| Foot {
+            frame: foot.frame,
+            kind: foot.kind,
+            lifted: vec![],
+            step: Vector3::zeros(),
+            height: 0.0,
+        };
         let standing = Posture {
             feet: self.feet.iter().map(foot).collect(),
             jump: None,
-            speed: nalgebra::Vector3::zeros(),
+            speed: Vector3::zeros(),
             circles: vec![],
             ..posture.clone()
         };
         let bad = |reason| StandingError::Setting(format!("the motion beside: {reason}"));
         let reference = PostureReference::new(self.robot, standing, &self.start).map_err(bad)?;
-        let motion = |share: f64| self.sampled(&reference, support, share * self.duration_s);
-        let mut support = support.clone();
-        let mut look = |samples, tells| {
-            support.look(&motion, samples, f64::INFINITY, tells).map_err(|reason| bad(reason.to_owned()))
-        };
-        let (_, information) = look(SAMPLES, true)?;
-        let (used, _) = look(SAMPLES * FINER, false)?;
-        Ok(Beside {
-            condition_number: judge.condition([&information]),
-            deviations: self.told_deviations(&information),
-            used,
+        let motion = |share: f64| self.sampled(&reference, &search.support, share * self.duration_s);
+        let told = search.told(&motion, f64::INFINITY, judge).map_err(|reason| bad(reason.to_owned()))?;
+        Ok(Compared {
+            condition_number: told.condition_number,
+            deviations: self.of_links(&search.wanted.before, &told.deviations),
+            log_determinant: told.log_determinant,
+            used: told.shares,
         })
     }
 
@@ -78,4 +114,12 @@ impl StandingTask<'_> {
             q: now,
         }
     }
+}
+
+/// A posture whose sway and swing are `share` times as large.
+fn scaled(posture: &Posture, share: f64) -> Posture {
+    let mut posture = posture.clone();
+    posture.sway.iter_mut().for_each(|[amplitude, ..]| *amplitude *= share);
+    posture.joints.iter_mut().for_each(|[amplitude, _]| *amplitude *= share);
+    posture
 }

@@ -247,18 +247,18 @@ impl<'a> Support<'a> {
         most
     }
 
-    /// What a motion, by the share of its duration, uses of the limits at so many times, if never more than `used` of one, or which that is; and with `tells` the product Y'Y of the rows that sensors tell links' parameters by, each row
+    /// What a motion, by the share of its duration, uses of the limits at so many times, if never more than `used` of one, or which that is; and the product Y'Y of the rows that sensors tell the parameters `tells` by (indices among the links'), each row
     /// by the deviation of its noise where torque sensors err by 1 N m.
     pub fn look(
         &mut self,
         motion: &dyn Fn(f64) -> SwayState,
         samples: usize,
         used: f64,
-        tells: bool,
+        tells: Option<&[usize]>,
     ) -> Result<(LimitShares, DMatrix<f64>), &'static str> {
-        let width = crate::inertia::INERTIAL * self.robot.bodies();
+        let width = tells.map_or(0, <[usize]>::len);
         // Rows of all samples, one a column: one product of all takes a tenth of the time of one a sample.
-        let count = if tells { samples * self.reduced.independent().len() } else { 0 };
+        let count = if tells.is_some() { samples * self.reduced.independent().len() } else { 0 };
         let (mut most, mut all, mut filled) = (LimitShares::NONE, DMatrix::zeros(width, count), 0);
         let mut near = motion(0.0).q;
         for k in 0..=samples {
@@ -268,8 +268,8 @@ impl<'a> Support<'a> {
             if !(most.most() <= used) {
                 return Err(most.worst().0);
             }
-            if tells && k < samples {
-                let rows = self.whitened().ok_or(UNREACHED)?;
+            if let Some(columns) = tells.filter(|_| k < samples) {
+                let rows = self.whitened(columns).ok_or(UNREACHED)?;
                 all.columns_mut(filled, rows.nrows()).copy_from(&rows.transpose());
                 filled += rows.nrows();
             }
@@ -278,12 +278,11 @@ impl<'a> Support<'a> {
         Ok((most, &all * all.transpose()))
     }
 
-    /// Rows of the links' parameters at the last state, by the deviation of their noise.
-    fn whitened(&mut self) -> Option<DMatrix<f64>> {
+    /// Rows of these parameters at the last state, by the deviation of their noise.
+    fn whitened(&mut self, columns: &[usize]) -> Option<DMatrix<f64>> {
         let factor = self.measured()?;
-        let rows = self.reduced.regressor(self.robot);
-        let links = rows.columns(0, crate::inertia::INERTIAL * self.robot.bodies()).into_owned();
-        factor.l().solve_lower_triangular(&links)
+        let rows = self.reduced.regressor(self.robot).select_columns(columns);
+        factor.l().solve_lower_triangular(&rows)
     }
 
     /// u of the last state, N m, for tests of what rows say.

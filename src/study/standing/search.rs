@@ -1,0 +1,195 @@
+//! The search: motions are drawn from a distribution that learns which of them tell more.
+
+use nalgebra::DMatrix;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+
+use super::support::{LimitShares, Support};
+use super::wanted::Wanted;
+use super::{Goal, HARMONICS, SAMPLED_S, SAMPLES, StandingError, StandingTask, USED};
+use crate::inertia::INERTIAL;
+use crate::simulate::SwayState;
+use crate::study::excitation::{Adaptation, Judge, SHARES};
+
+/// First step of the search, as a share of a random motion's mean coefficient.
+const FIRST_STEP: f64 = 0.3;
+/// Motions that use more than so much of a limit are not looked at further.
+const FARTHEST: f64 = 3.0;
+
+/// A motion and what it tells, its coefficients in [-1, 1] after scaling.
+#[derive(Debug, Clone)]
+pub(super) struct Trial {
+    pub x: Vec<f64>,
+    /// Products of the rows at the columns that were asked for.
+    information: DMatrix<f64>,
+    /// Largest share of a limit.
+    most: f64,
+}
+
+/// What a search has found.
+pub(super) struct Found {
+    pub best: Trial,
+    pub judge: Judge,
+    /// Condition number of random motions, in the mean (geometric).
+    pub random: f64,
+}
+
+/// A search of one task.
+pub(super) struct Search<'a> {
+    pub task: &'a StandingTask<'a>,
+    pub support: Support<'a>,
+    pub ranges: Vec<f64>,
+    pub wanted: Wanted,
+}
+
+impl Search<'_> {
+    /// The best of random motions, made better.
+    ///
+    /// # Errors
+    /// [`StandingError::Nothing`] if no random motion keeps the limits.
+    pub fn run(&self) -> Result<Found, StandingError> {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.task.seed);
+        let all: Vec<usize> = (0..INERTIAL * self.task.robot.bodies()).collect();
+        let trials = self.random(&all, &mut rng)?;
+        let judge = Judge::new(trials.iter().map(|trial| &trial.information));
+        let conditions: Vec<f64> =
+            trials.par_iter().map(|trial| judge.condition([&trial.information]).ln()).collect();
+        let random = (conditions.iter().sum::<f64>() / trials.len() as f64).exp();
+        let columns = self.columns(&judge);
+        let valued = |trial: &Trial| {
+            let information = trial.information.select_rows(columns).select_columns(columns);
+            self.value(&judge, &information)
+        };
+        let values: Vec<f64> = trials.par_iter().map(valued).collect();
+        let least = (0..trials.len()).min_by(|&a, &b| values[a].total_cmp(&values[b])).unwrap_or(0);
+        let best = self.improved((values[least], trials[least].clone()), &judge, rng);
+        Ok(Found { best, judge, random })
+    }
+
+    /// Random motions, each as large as the limits allow.
+    fn random(&self, columns: &[usize], rng: &mut ChaCha8Rng) -> Result<Vec<Trial>, StandingError> {
+        let (first, _) = self.task.evaluations;
+        let numbers = self.ranges.len() * 2 * (HARMONICS - 1);
+        let draws: Vec<Vec<f64>> =
+            (0..first).map(|_| (0..numbers).map(|_| rng.random_range(-1.0..=1.0)).collect()).collect();
+        let within = |x: &Vec<f64>| {
+            let mut tried = Err("");
+            for share in SHARES {
+                tried = self.trial(x.iter().map(|x| share * x).collect(), USED, columns);
+                if tried.is_ok() {
+                    break;
+                }
+            }
+            tried
+        };
+        let (trials, refused): (Vec<_>, Vec<_>) = draws.par_iter().map(within).partition(Result::is_ok);
+        if trials.is_empty() {
+            let reason = refused.into_iter().find_map(Result::err).unwrap_or("nothing");
+            return Err(StandingError::Nothing(format!(
+                "of {first} random motions none keeps the limits, however small; the first one met {reason}"
+            )));
+        }
+        Ok(trials.into_iter().flatten().collect())
+    }
+
+    /// The best of as many more motions as the task allows, around the best so far.
+    fn improved(&self, first: (f64, Trial), judge: &Judge, mut rng: ChaCha8Rng) -> Trial {
+        let (mut value, mut best) = first;
+        let size = (best.x.iter().map(|x| x * x).sum::<f64>() / best.x.len() as f64).sqrt();
+        let mut search = Adaptation::new(&best.x, FIRST_STEP * size);
+        let (_, mut left) = self.task.evaluations;
+        while left > 0 {
+            let drawn = search.draw(&mut rng);
+            left = left.saturating_sub(drawn.len());
+            let valued = |x: Vec<f64>| {
+                let trial = self.trial(x, FARTHEST, self.columns(judge)).ok()?;
+                let beyond = (trial.most / USED).max(1.0).ln();
+                Some((self.value(judge, &trial.information) + self.price() * beyond, trial))
+            };
+            let mut ranked: Vec<(f64, Trial)> = drawn.into_par_iter().filter_map(valued).collect();
+            ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
+            search.learn(&ranked.iter().map(|(_, trial)| trial.x.as_slice()).collect::<Vec<_>>());
+            if let Some(better) = ranked.into_iter().find(|(_, trial)| trial.most <= USED)
+                && better.0 < value
+            {
+                (value, best) = better;
+            }
+        }
+        best
+    }
+
+    /// Columns that the goal depends on.
+    fn columns<'j>(&'j self, judge: &'j Judge) -> &'j [usize] {
+        match self.task.goal {
+            Goal::Condition => &judge.columns,
+            Goal::Deviations | Goal::Posterior => &self.wanted.columns,
+        }
+    }
+
+    /// What is made small, by the products of rows at [`Search::columns`].
+    fn value(&self, judge: &Judge, information: &DMatrix<f64>) -> f64 {
+        match self.task.goal {
+            Goal::Condition => judge.condition_of(information).ln(),
+            Goal::Deviations => self.wanted.log_deviations(&self.passes(information)),
+            Goal::Posterior => self.wanted.log_determinant(&self.passes(information)),
+        }
+    }
+
+    /// The products of as many rows as deviations are told for.
+    fn passes(&self, information: &DMatrix<f64>) -> DMatrix<f64> {
+        information * (self.task.duration_s / SAMPLED_S / SAMPLES as f64)
+    }
+
+    /// What a motion e times too large counts for in the search: twice what its size gains it.
+    fn price(&self) -> f64 {
+        match self.task.goal {
+            // Singular values of what motion tells grow with its square at most, those of what gravity tells not.
+            Goal::Condition => 4.0,
+            Goal::Deviations | Goal::Posterior => 2.0 * self.wanted.columns.len() as f64,
+        }
+    }
+
+    /// The motion with these coefficients, if it uses no more than so much of each limit.
+    fn trial(&self, x: Vec<f64>, used: f64, columns: &[usize]) -> Result<Trial, &'static str> {
+        let sway = self.task.sway(&self.support, &self.ranges, &x);
+        let sway = sway.map_err(|_| "coefficients that make no curve")?;
+        let motion = self.task.along(&sway);
+        let (shares, information) = self.support.clone().look(&motion, SAMPLES, used, Some(columns))?;
+        Ok(Trial { x, information, most: shares.most() })
+    }
+
+    /// What a motion tells of all that is told, and what it uses of the limits when it is looked at finely; its rows if no more than `used` is used.
+    pub fn told(
+        &self,
+        motion: &dyn Fn(f64) -> SwayState,
+        used: f64,
+        judge: &Judge,
+    ) -> Result<Told, &'static str> {
+        let mut support = self.support.clone();
+        let (shares, _) = support.look(motion, SAMPLES * super::FINER, used, None)?;
+        let told = |support: &mut Support<'_>, columns: &[usize]| {
+            support.look(motion, SAMPLES, f64::INFINITY, Some(columns)).map(|(_, information)| information)
+        };
+        let condition_number = judge.condition_of(&told(&mut support, &judge.columns)?);
+        let wanted = self.passes(&told(&mut support, &self.wanted.columns)?);
+        Ok(Told {
+            shares,
+            condition_number,
+            deviations: self.wanted.deviations(&wanted),
+            log_determinant: self.wanted.log_determinant(&wanted),
+            directions: self.wanted.told(&wanted),
+        })
+    }
+}
+
+/// What a motion tells, and what it uses of the limits.
+pub(super) struct Told {
+    pub shares: LimitShares,
+    pub condition_number: f64,
+    /// Of all wanted parameters, each link by itself.
+    pub deviations: Vec<f64>,
+    /// Of all of them together, and how many directions are told.
+    pub log_determinant: f64,
+    pub directions: usize,
+}
