@@ -75,6 +75,9 @@ pub struct ExciteArgs {
     /// Half length and half width of each foot's sole, m, separated by a comma; without it feet are points
     #[arg(long, value_name = "X,Y", value_delimiter = ',', requires = "contacts")]
     pub sole: Vec<f64>,
+    /// Deviation of the noise of the motors' torque sensors, N m, of samples 10 ms apart
+    #[arg(long, value_name = "NM", default_value_t = 0.2, requires = "contacts")]
+    pub torque_deviation_nm: f64,
     /// Problem of `surelift estimate` with the same robot, whose simulated posture is compared with: what it tells in the same time
     #[arg(long, value_name = "FILE", requires = "contacts")]
     pub beside: Option<PathBuf>,
@@ -105,10 +108,11 @@ pub enum GoalArg {
     Posterior,
 }
 
-/// Random motions that the search begins with, for each motion that is wanted; of a robot on its feet, and changes that are tried there for each one of the option.
+/// Random motions that the search begins with, for each motion that is wanted; of a robot on its feet. And changes that are tried there for each one of the option, by degrees of freedom: a motion
+/// of a robot that has more takes longer, and all take seconds.
 const RANDOM: usize = 12;
 const RANDOM_STANDING: usize = 64;
-const STANDING_CHANGES: usize = 8;
+const STANDING_CHANGES: usize = 400;
 /// Times of a motion on feet that are written, each second.
 const WRITTEN_HZ: f64 = 200.0;
 
@@ -209,8 +213,9 @@ fn standing_task<'a>(args: &ExciteArgs, robot: &'a Model) -> Result<StandingTask
             GoalArg::Deviations => Goal::Deviations,
             GoalArg::Posterior => Goal::Posterior,
         },
+        torque_deviation_nm: args.torque_deviation_nm,
         duration_s: args.duration,
-        evaluations: (RANDOM_STANDING, STANDING_CHANGES * args.evaluations as usize),
+        evaluations: (RANDOM_STANDING, STANDING_CHANGES * args.evaluations as usize / robot.nv()),
         seed: args.seed,
         beside: args.beside.as_deref().map(|file| posture(robot, file)).transpose()?,
     })

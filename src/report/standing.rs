@@ -78,7 +78,10 @@ fn facts(found: &StandingMotion) -> Vec<[String; 2]> {
     for link in &found.deviations {
         let of = |k: usize| figure(link.deviations[k]);
         let words = format!("{} kg, {} {} {} kg m", of(0), of(1), of(2), of(3));
-        all.push([format!("deviations of `{}`, by 1 N m", link.link), words]);
+        all.push([
+            format!("deviations of `{}`, by {} N m", link.link, figure(found.torque_deviation_nm)),
+            words,
+        ]);
     }
     if let Some(beside) = &found.beside {
         all.extend(compared(found, beside));

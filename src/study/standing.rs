@@ -34,8 +34,8 @@ use wanted::Wanted;
 
 /// Harmonics of a motion; the first follows from rest at both ends.
 const HARMONICS: usize = 5;
-/// Samples of a motion in the search, and how much finer limits are looked at at the end.
-const SAMPLES: usize = 48;
+/// Samples of a motion in the search: the products of its rows have at most four times the highest harmonic. And how much finer limits are looked at at the end.
+const SAMPLES: usize = 32;
 const FINER: usize = 10;
 /// Of each limit so much is used in the search: between samples, and to track, the rest is needed.
 const USED: f64 = 0.9;
@@ -119,6 +119,8 @@ pub struct StandingTask<'a> {
     pub wanted: Vec<usize>,
     /// What is made small.
     pub goal: Goal,
+    /// Deviation of the noise of the motors' torque sensors, N m, with a sample each 10 ms.
+    pub torque_deviation_nm: f64,
     /// Duration, s.
     pub duration_s: f64,
     /// Random motions to begin with, and changes that are tried after that.
@@ -129,7 +131,7 @@ pub struct StandingTask<'a> {
     pub beside: Option<Posture>,
 }
 
-/// Deviations of a link's ten parameters, where torque sensors err by 1 N m and all else is known.
+/// Deviations of a link's ten parameters, where torque sensors err by the task's deviation and all else is known.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LinkDeviations {
     /// The link.
@@ -163,6 +165,8 @@ pub struct StandingMotion {
     pub condition_number: f64,
     /// See `condition_number`.
     pub random_condition_number: f64,
+    /// Deviation of torque sensors that deviations are told for, N m.
+    pub torque_deviation_nm: f64,
     /// Deviations of the wanted links.
     pub deviations: Vec<LinkDeviations>,
     /// Half of the logarithm of the determinant of all wanted parameters' covariance together, by that of what was known before.
@@ -218,6 +222,7 @@ impl StandingTask<'_> {
             rank: judge.columns.len(),
             condition_number: told.condition_number,
             random_condition_number: random,
+            torque_deviation_nm: self.torque_deviation_nm,
             deviations: self.of_links(&search.wanted.before, &told.deviations),
             log_determinant: told.log_determinant,
             told_directions: told.directions,
@@ -278,6 +283,9 @@ impl StandingTask<'_> {
         })?;
         ensure(self.friction > 0.0 && self.friction.is_finite(), &|| {
             format!("friction: {}, expected a number above 0", self.friction)
+        })?;
+        ensure(self.torque_deviation_nm > 0.0 && self.torque_deviation_nm.is_finite(), &|| {
+            format!("torque deviation: {} N m, expected a number above 0", self.torque_deviation_nm)
         })?;
         ensure(self.duration_s > 0.0 && self.duration_s.is_finite(), &|| {
             format!("duration: {} s, expected a number above 0", self.duration_s)

@@ -121,6 +121,8 @@ pub struct ReducedDynamics {
     g: DMatrix<f64>,
     bias: DVector<f64>,
     factor: LU<f64, Dyn, Dyn>,
+    /// Smallest singular value of J_u.
+    smallest: f64,
 }
 
 /// Degrees of freedom with a motor, and those of a floating base: what is independent in a fully actuated robot.
@@ -176,6 +178,7 @@ impl ReducedDynamics {
             g: DMatrix::zeros(n, m),
             bias: DVector::zeros(n),
             factor: DMatrix::identity(u, u).lu(),
+            smallest: if u == 0 { f64::INFINITY } else { 1.0 },
             dynamics,
             independent,
             dependent,
@@ -254,8 +257,6 @@ impl ReducedDynamics {
     pub fn close(&mut self, robot: &Model, q: &mut [f64]) -> Result<(), ReducedError> {
         self.check_finite(robot, q)?;
         let mut errors = vec![0.0; self.dynamics.rows()];
-        let (mut step, mut to) = (vec![0.0; robot.nv()], q.to_vec());
-        let norm = |e: &[f64]| e.iter().map(|x| x * x).sum::<f64>().sqrt();
         self.dynamics.position_errors(robot, q, &mut errors)?;
         let mut error = norm(&errors);
         for _ in 0..STEPS {
@@ -265,21 +266,22 @@ impl ReducedDynamics {
             self.dynamics.screws.sweep(robot, q, &self.dynamics.zero, &self.dynamics.zero);
             let (_, j_u) = self.dependent_jacobian(robot);
             let e = DVector::from_iterator(self.rows.len(), self.rows.iter().map(|&r| errors[r]));
+            // Where J_u is regular its factors are enough, at a fifth of the time.
+            let quick = j_u.clone().lu().solve(&e);
+            if let Some(whole) = quick
+                && self.stepped(robot, q, (&whole, 1.0), (&mut errors, &mut error))?
+            {
+                continue;
+            }
             // Near a singular posture a least-norm step still goes somewhere; the halving keeps it honest.
             let svd = j_u.svd(true, true);
             let floor = SINGULAR * svd.singular_values.max();
             let Ok(whole) = svd.solve(&e, floor) else { break };
             let mut shrunk = false;
             for k in 0..HALVINGS {
-                let scale = -(0.5f64.powi(k as i32));
-                step.fill(0.0);
-                self.dependent.iter().zip(&whole).for_each(|(&i, x)| step[i] = scale * x);
-                integrate(robot, q, &step, &mut to);
-                self.dynamics.position_errors(robot, &to, &mut errors)?;
-                if norm(&errors) < error {
-                    error = norm(&errors);
-                    q.copy_from_slice(&to);
-                    shrunk = true;
+                let scale = 0.5f64.powi(k as i32);
+                shrunk = self.stepped(robot, q, (&whole, scale), (&mut errors, &mut error))?;
+                if shrunk {
                     break;
                 }
             }
@@ -293,7 +295,27 @@ impl ReducedDynamics {
         }
         self.dynamics.screws.sweep(robot, q, &self.dynamics.zero, &self.dynamics.zero);
         let (_, j_u) = self.dependent_jacobian(robot);
-        self.check_regular(robot, &j_u)
+        self.check_regular(robot, &j_u).map(|_| ())
+    }
+
+    /// Takes the dependent coordinates of `q` back by `scale` times `whole` if the loops are less open then, with their errors and these errors' norm.
+    fn stepped(
+        &mut self,
+        robot: &Model,
+        q: &mut [f64],
+        (whole, scale): (&DVector<f64>, f64),
+        (errors, error): (&mut [f64], &mut f64),
+    ) -> Result<bool, ReducedError> {
+        let (mut step, mut to) = (vec![0.0; robot.nv()], q.to_vec());
+        self.dependent.iter().zip(whole).for_each(|(&i, x)| step[i] = -scale * x);
+        integrate(robot, q, &step, &mut to);
+        self.dynamics.position_errors(robot, &to, errors)?;
+        let shrunk = norm(errors) < *error;
+        if shrunk {
+            *error = norm(errors);
+            q.copy_from_slice(&to);
+        }
+        Ok(shrunk)
     }
 
     fn open(&self, errors: &[f64]) -> ReducedError {
@@ -307,15 +329,17 @@ impl ReducedDynamics {
         ReducedError::Open { name: self.dynamics.constraints()[worst].name.clone(), gap_m: gap(worst) }
     }
 
-    fn check_regular(&self, robot: &Model, j_u: &DMatrix<f64>) -> Result<(), ReducedError> {
+    /// The smallest singular value of J_u, unless it is singular.
+    fn check_regular(&self, robot: &Model, j_u: &DMatrix<f64>) -> Result<f64, ReducedError> {
         if j_u.is_empty() {
-            return Ok(());
+            return Ok(f64::INFINITY);
+        }
+        let values = j_u.singular_values();
+        let (least, largest) = (values.min(), values.max());
+        if least > SINGULAR * largest {
+            return Ok(least);
         }
         let svd = j_u.clone().svd(false, true);
-        let (least, largest) = (svd.singular_values.min(), svd.singular_values.max());
-        if least > SINGULAR * largest {
-            return Ok(());
-        }
         let v_t = svd.v_t.unwrap_or_default();
         let row = (0..v_t.nrows()).min_by(|&a, &b| svd.singular_values[a].total_cmp(&svd.singular_values[b]));
         let moves = row.map_or(0, |r| v_t.row(r).transpose().iamax());
@@ -329,10 +353,8 @@ impl ReducedDynamics {
     }
 
     /// Smallest singular value of J_u at the last [`ReducedDynamics::place`], m/rad: the distance to a singular posture.
-    pub fn smallest_singular_value(&mut self, robot: &Model) -> f64 {
-        self.dynamics.screws.sweep(robot, &self.q, &self.dynamics.zero, &self.dynamics.zero);
-        let (_, j_u) = self.dependent_jacobian(robot);
-        if j_u.is_empty() { f64::INFINITY } else { j_u.singular_values().min() }
+    pub fn smallest_singular_value(&self) -> f64 {
+        self.smallest
     }
 
     /// Takes the robot to configuration `q`, whose loops are closed ([`ReducedDynamics::close`]), independent velocities `v_a` and
@@ -355,7 +377,7 @@ impl ReducedDynamics {
             return Err(self.open(&errors));
         }
         let (j_a, j_u) = self.dependent_jacobian(robot);
-        self.check_regular(robot, &j_u)?;
+        self.smallest = self.check_regular(robot, &j_u)?;
         self.factor = j_u.lu();
         self.q.copy_from_slice(q);
         let below = self.solve(&j_a);
@@ -436,3 +458,8 @@ fn finite(what: &'static str, x: &[f64]) -> Result<(), ReducedError> {
 
 #[cfg(test)]
 mod tests;
+
+/// The root of the sum of squares.
+fn norm(x: &[f64]) -> f64 {
+    x.iter().map(|x| x * x).sum::<f64>().sqrt()
+}

@@ -136,9 +136,10 @@ impl Search<'_> {
         }
     }
 
-    /// The products of as many rows as deviations are told for.
+    /// The products of as many rows as deviations are told for, each by the deviation of its noise.
     fn passes(&self, information: &DMatrix<f64>) -> DMatrix<f64> {
-        information * (self.task.duration_s / SAMPLED_S / SAMPLES as f64)
+        let passes = self.task.duration_s / SAMPLED_S / SAMPLES as f64;
+        information * (passes / self.task.torque_deviation_nm.powi(2))
     }
 
     /// What a motion e times too large counts for in the search: twice what its size gains it.

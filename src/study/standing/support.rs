@@ -130,7 +130,7 @@ impl<'a> Support<'a> {
             singular: {
                 let still = vec![0.0; reduced.independent().len()];
                 reduced.place(robot, start, &still, &still)?;
-                reduced.smallest_singular_value(robot)
+                reduced.smallest_singular_value()
             },
             robot,
             feet,
@@ -216,7 +216,7 @@ impl<'a> Support<'a> {
 
     /// What a state uses of the limits.
     fn shares(&mut self, at: &Carried) -> LimitShares {
-        let least = self.reduced.smallest_singular_value(self.robot);
+        let least = self.reduced.smallest_singular_value();
         let lost = 1.0 - least / self.singular;
         let mut most = LimitShares { posture: (lost / LOSS).max(0.0), ..LimitShares::NONE };
         let apart = self.robot.nq() - self.robot.nv();
@@ -260,7 +260,8 @@ impl<'a> Support<'a> {
         // Rows of all samples, one a column: one product of all takes a tenth of the time of one a sample.
         let count = if tells.is_some() { samples * self.reduced.independent().len() } else { 0 };
         let (mut most, mut all, mut filled) = (LimitShares::NONE, DMatrix::zeros(width, count), 0);
-        let mut near = motion(0.0).q;
+        let mut before = motion(0.0).q;
+        let mut near = before.clone();
         for k in 0..=samples {
             let state = motion(k as f64 / samples as f64);
             let carried = self.carried(&state, &near).ok_or(UNREACHED)?;
@@ -273,7 +274,12 @@ impl<'a> Support<'a> {
                 all.columns_mut(filled, rows.nrows()).copy_from(&rows.transpose());
                 filled += rows.nrows();
             }
-            near = carried.q;
+            // Legs go on as they went.
+            near = carried.q.iter().zip(&before).map(|(now, before)| 2.0 * now - before).collect();
+            if k == 0 {
+                near.clone_from(&carried.q);
+            }
+            before = carried.q;
         }
         Ok((most, &all * all.transpose()))
     }
@@ -281,7 +287,7 @@ impl<'a> Support<'a> {
     /// Rows of these parameters at the last state, by the deviation of their noise.
     fn whitened(&mut self, columns: &[usize]) -> Option<DMatrix<f64>> {
         let factor = self.measured()?;
-        let rows = self.reduced.regressor(self.robot).select_columns(columns);
+        let rows = self.reduced.link_columns(self.robot, columns);
         factor.l().solve_lower_triangular(&rows)
     }
 

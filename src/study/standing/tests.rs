@@ -13,6 +13,7 @@ fn task(robot: &Model, feet: Vec<Footprint>, start: Vec<f64>) -> StandingTask<'_
         friction: 0.6,
         wanted: vec![0],
         goal: Goal::Condition,
+        torque_deviation_nm: 0.2,
         duration_s: 4.0,
         evaluations: (40, 200),
         seed: 0,

@@ -83,8 +83,9 @@ impl ReducedDynamics {
         self.dynamics.check(robot, &[("tau", tau.len(), robot.nv())])?;
         let a = self.a.clone();
         let tree = self.tree_torque(robot, theta, &a);
-        let left = self.dependent.iter().map(|&k| tree[k] - tau[k]);
-        Ok(-self.force_by_torque() * DVector::from_iterator(self.dependent.len(), left))
+        let left: Vec<f64> = tree.iter().zip(tau).map(|(tree, tau)| tree - tau).collect();
+        let force = self.holding_force(&left);
+        Ok(DVector::from_iterator(self.rows.len(), self.rows.iter().map(|&r| force[r])))
     }
 
     /// What a torque of a dependent freedom adds to [`ReducedDynamics::constraint_force`] at the last configuration: -J_u^-T, one row a binding row, one column a dependent freedom.
@@ -135,15 +136,22 @@ impl ReducedDynamics {
         Ok(factor.solve(&(u - bias)))
     }
 
-    /// Y_c of the last state: independent x [`Model::parameter_count`], u = Y_c theta.
-    pub fn regressor(&mut self, robot: &Model) -> DMatrix<f64> {
+    /// Columns of Y_c of the last state that are links' parameters: independent x `columns` (below 10 bodies).
+    pub fn link_columns(&mut self, robot: &Model, columns: &[usize]) -> DMatrix<f64> {
         let (n, width) = (self.v.len(), INERTIAL * robot.bodies());
         self.motion.sweep_plain(robot, &self.q, &self.v, &self.a);
         let mut links = vec![0.0; n * width];
         torque_regressor(robot, &self.motion, 0..robot.bodies(), &mut links);
+        let own = DMatrix::from_fn(n, columns.len(), |r, c| links[width * r + columns[c]]);
+        self.g.tr_mul(&own)
+    }
+
+    /// Y_c of the last state: independent x [`Model::parameter_count`], u = Y_c theta.
+    pub fn regressor(&mut self, robot: &Model) -> DMatrix<f64> {
+        let width = INERTIAL * robot.bodies();
+        let all: Vec<usize> = (0..width).collect();
         let mut y = DMatrix::zeros(self.independent.len(), robot.parameter_count());
-        let links = DMatrix::from_row_slice(n, width, &links);
-        y.columns_mut(0, width).copy_from(&self.g.tr_mul(&links));
+        y.columns_mut(0, width).copy_from(&self.link_columns(robot, &all));
         for (i, k) in single(robot) {
             let own = friction_columns(robot, self.v[k], self.a[k]);
             for (p, x) in own.iter().enumerate() {

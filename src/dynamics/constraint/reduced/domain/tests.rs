@@ -73,7 +73,7 @@ fn newton_finds_the_proven_closure_from_anywhere_in_the_tube() {
         reduced.close(&robot, &mut closed).unwrap();
         domain.check(&robot, &closed, 0.0).unwrap();
         reduced.place(&robot, &closed, &zero, &zero).unwrap();
-        assert!(reduced.smallest_singular_value(&robot) >= least);
+        assert!(reduced.smallest_singular_value() >= least);
     }
 }
 
