@@ -1,5 +1,5 @@
-//! The promise: `surelift excite ROBOT --contacts ..` finds a motion of a robot on its feet whose condition number is at least five times below that of random ones within the same limits;
-//! a simulated robot follows it and learns what it carries, and feet that would slip or lift are found out.
+//! The promise: `surelift excite ROBOT --contacts ..` finds a motion of a robot on its feet whose condition number is at least five times below that of random ones within the same limits, and
+//! that tells twice as much as a sway in equal time; a simulated robot follows it and learns what it carries, and feet that would slip or lift are found out.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -35,8 +35,8 @@ const ANYMAL: [&str; 5] = [
 /// A motion of an ANYmal of two seconds.
 fn motion(out: &Path, more: &[&str]) -> Value {
     let out_text = out.to_str().unwrap();
-    let arguments =
-        [&["excite"], &ANYMAL[..], &["--duration", "2", "--links", "base", "--out", out_text], more].concat();
+    let links: &[&str] = if more.contains(&"--links") { &[] } else { &["--links", "base"] };
+    let arguments = [&["excite"], &ANYMAL[..], &["--duration", "2", "--out", out_text], links, more].concat();
     let output = surelift(&arguments);
     assert!(output.status.success(), "{}", said(&output));
     summary(out)
@@ -86,6 +86,62 @@ fn a_motion_tells_more_than_random_ones_and_can_be_followed() {
         };
         assert!((estimate - truth).abs() < room, "{parameter}");
     }
+}
+
+/// The deviations of a link by those of another motion, in the mean (geometric).
+fn ratio(own: &Value, other: &Value) -> f64 {
+    let numbers = |x: &Value| -> Vec<f64> {
+        x["deviations"].as_array().unwrap().iter().map(|x| x.as_f64().unwrap().ln()).collect()
+    };
+    let (own, other) = (numbers(own), numbers(other));
+    assert_eq!((own.len(), other.len()), (10, 10));
+    ((own.iter().sum::<f64>() - other.iter().sum::<f64>()) / 10.0).exp()
+}
+
+/// Against the sway of the shipped problem, in equal time, on ground with no more friction than that sway needs: the torso by itself, and torso and leg together.
+#[test]
+fn a_motion_tells_twice_as_much_as_a_sway() {
+    let folder = tempfile::tempdir().unwrap();
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/estimation/anymal_stand.toml");
+    let beside = beside.to_str().unwrap();
+    let found = motion(folder.path(), &["--friction", "0.3", "--goal", "deviations", "--beside", beside]);
+    let sway = &found["beside"]["whole"];
+    let friction = number(&sway["used"], "friction");
+    assert!((0.8..1.0).contains(&friction) && found["beside"]["within_limits"].is_null(), "{sway}");
+    let torso = ratio(&found["deviations"][0], &sway["deviations"][0]);
+    assert!(torso < 0.5, "{torso}");
+    let leg = [
+        "--friction",
+        "0.3",
+        "--goal",
+        "posterior",
+        "--beside",
+        beside,
+        "--links",
+        "base,LF_HIP,LF_THIGH,LF_SHANK",
+    ];
+    let found = motion(folder.path(), &leg);
+    let told = number(&found, "told_directions");
+    assert!((20.0..=40.0).contains(&told), "{told}");
+    let gained = number(&found, "log_determinant") - number(&found["beside"]["whole"], "log_determinant");
+    assert!((gained / told).exp() < 0.5, "{gained} {told}");
+}
+
+/// A sway that asks for more friction than there is is compared as it is, and made smaller.
+#[test]
+fn a_sway_that_would_slip_is_made_smaller() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = problem(folder.path(), &[(SWAY, &SWAY.replace("0.03,", "0.06,"))]);
+    let found =
+        motion(&folder.path().join("out"), &["--friction", "0.3", "--evaluations", "5", "--beside", &file]);
+    let whole = &found["beside"]["whole"];
+    // Where a foot would lift it is infinite, which JSON does not know.
+    assert!(whole["used"]["friction"].as_f64().is_none_or(|share| share > 1.0), "{whole}");
+    let [share, within] = [0, 1].map(|k| &found["beside"]["within_limits"][k]);
+    assert!((0.3..1.0).contains(&share.as_f64().unwrap()), "{share}");
+    let shares = within["used"].as_object().unwrap().values().map(|x| x.as_f64().unwrap());
+    assert!(shares.fold(0.0, f64::max) <= 1.0, "{within}");
+    assert!(ratio(&within["deviations"][0], &whole["deviations"][0]) > 1.0);
 }
 
 const Z: &str = "0.0, 0.0, 0.45, 0.0, 0.0, 0.0, 1.0";
@@ -158,6 +214,12 @@ fn bad_input_names_its_culprit() {
         (&["--sole", "0.1"], "--sole"),
         (&["--links", "nobody"], "no link `nobody`"),
         (&["--goal", "deviations"], "links"),
+        (&["--goal", "posterior"], "links"),
+        (&["--torque-deviation-nm", "0"], "torque deviation"),
+        (&["--torque-deviation-nm", "NaN"], "torque deviation"),
+        (&["--beside", "nothing.toml"], "nothing.toml"),
+        (&["--beside", "scenarios/estimation/talos_stand.toml"], "is about robot `talos_reduced`"),
+        (&["--beside", "scenarios/estimation/double_pendulum.toml"], "simulate.posture"),
     ] {
         let output = surelift(&[&["excite"], &ANYMAL[..], more, &["--out", out]].concat());
         assert_eq!(output.status.code(), Some(2), "{more:?}: {}", said(&output));

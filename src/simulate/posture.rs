@@ -87,6 +87,9 @@ const RAMP: f64 = 0.5;
 /// Speed at which a foot goes on down behind the planned end of its step until it meets the ground, m/s.
 const SEARCH: f64 = 0.1;
 
+/// Within this time of a configuration legs are sought from where they were in it, s.
+const NEAR_S: f64 = 0.05;
+
 /// 6 x^5 - 15 x^4 + 10 x^3 between 0 and 1.
 fn blend(x: f64) -> f64 {
     let x = x.clamp(0.0, 1.0);
@@ -189,6 +192,8 @@ pub struct PostureReference {
     limbs: Vec<Limb>,
     /// Where each foot came down so far, one place a step; nothing where feet come down as planned.
     touched: Option<Vec<Vec<Placement>>>,
+    /// When a series was asked for last, and the configuration then: legs may be far from where they start, and are sought from there on.
+    last: Option<(f64, Vec<f64>)>,
     workspace: Workspace,
     jacobian: Vec<f64>,
 }
@@ -220,7 +225,7 @@ impl PostureReference {
             limbs.push(Limb { frame: index, kind, stands: workspace.frame_placement(frame), joints });
         }
         let jacobian = vec![0.0; 6 * robot.nv()];
-        Ok(Self { posture, start: start.to_vec(), limbs, touched: None, workspace, jacobian })
+        Ok(Self { posture, start: start.to_vec(), limbs, touched: None, last: None, workspace, jacobian })
     }
 
     /// Whether a series is followed.
@@ -291,8 +296,18 @@ impl PostureReference {
     /// In words, the foot that its leg does not reach, and when.
     pub fn at(&mut self, robot: &Model, t: f64, q: &mut [f64]) -> Result<(), String> {
         self.upper(robot, t, q);
+        let apart = robot.nq() - robot.nv();
+        if let Some((_, last)) = self.last.as_ref().filter(|(at, _)| (t - at).abs() < NEAR_S) {
+            self.limbs.iter().flat_map(|limb| &limb.joints).for_each(|&k| q[k + apart] = last[k + apart]);
+        }
         let gravity = robot.gravity.norm();
-        (0..self.limbs.len()).try_for_each(|limb| self.reach(robot, gravity, limb, t, q))
+        (0..self.limbs.len()).try_for_each(|limb| self.reach(robot, gravity, limb, t, q))?;
+        if self.posture.series.is_some() {
+            let (at, last) = self.last.get_or_insert_with(|| (t, q.to_vec()));
+            *at = t;
+            last.copy_from_slice(q);
+        }
+        Ok(())
     }
 
     /// Base and joints that carry nothing at `t` (s), into `q` (length nq); legs are as at the start.

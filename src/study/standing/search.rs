@@ -12,8 +12,8 @@ use crate::inertia::INERTIAL;
 use crate::simulate::SwayState;
 use crate::study::excitation::{Adaptation, Judge, SHARES};
 
-/// First step of the search, as a share of a random motion's mean coefficient.
-const FIRST_STEP: f64 = 0.3;
+/// First step of the search, as a share of the mean coefficient of the best random motion. Around rest: a search that began at that motion ended three times worse for one seed of three.
+const FIRST_STEP: f64 = 0.5;
 /// Motions that use more than so much of a limit are not looked at further.
 const FARTHEST: f64 = 3.0;
 
@@ -93,11 +93,11 @@ impl Search<'_> {
         Ok(trials.into_iter().flatten().collect())
     }
 
-    /// The best of as many more motions as the task allows, around the best so far.
+    /// The best of as many more motions as the task allows, and the first.
     fn improved(&self, first: (f64, Trial), judge: &Judge, mut rng: ChaCha8Rng) -> Trial {
         let (mut value, mut best) = first;
         let size = (best.x.iter().map(|x| x * x).sum::<f64>() / best.x.len() as f64).sqrt();
-        let mut search = Adaptation::new(&best.x, FIRST_STEP * size);
+        let mut search = Adaptation::new(&vec![0.0; best.x.len()], FIRST_STEP * size);
         let (_, mut left) = self.task.evaluations;
         while left > 0 {
             let drawn = search.draw(&mut rng);
