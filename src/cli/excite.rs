@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use super::{Failure, say};
 use crate::report::excitation as report;
 use crate::report::standing as standing_report;
-use crate::robot::{self, LoopKind, Model, configuration};
+use crate::robot::{self, LinkShape, LoopKind, Model, configuration};
 use crate::simulate::Posture;
 use crate::study::estimation::EstimationStudy;
 use crate::study::limbs::LimbUnknown;
@@ -20,14 +20,14 @@ use crate::study::standing::{Footprint, Goal, StandingError, StandingTask};
     after_help = "Examples:\n  surelift excite digit --out motions\n  surelift excite digit --unknown friction --motions 2 --duration 15 --out motions\n\n\
                         Motions are Fourier series of the motors from rest to rest, found limb by limb: the condition number of the projected\n\
                         regressor is made small. They keep nine tenths of position, speed and torque limits (by the robot's files), and stay where\n\
-                        loops are proven to close in one way. They are looked at in samples; self-collision and obstacles are not looked at.\n\n\
+                        loops are proven to close in one way. They are looked at in samples; there limbs may touch each other, and obstacles are not looked at.\n\n\
                         The folder holds summary.json (coefficients), report.html, and motion_1.csv.. with the columns t (s), q1.. (rad), dq1.. (rad/s),\n\
                         ddq1.. (rad/s^2) of all joints with a motor, in the order of `surelift robot`. Record them with tau1.. (N m), and give the\n\
                         recordings to `surelift identify --unknown everything`.\n\n\
                         A robot on its feet: --contacts names the frames that stand, --stand the joints' angles there, its base level.\n  \
                         surelift excite go1 --contacts FL_foot,FR_foot,RL_foot,RR_foot --stand 0,0.8,-1.6 --links base --out motion\n\
-                        One motion of base and joints that carry nothing; legs follow, so that feet stand exactly. It keeps joint limits, friction cones\n\
-                        and soles by the nominal robot. summary.json can be followed by a simulated robot (`[simulate.posture] motion = ...`)."
+                        One motion of base and joints that carry nothing; legs follow, so that feet stand exactly. It keeps joint limits, friction cones,\n\
+                        soles and a distance of links from each other, by the nominal robot. summary.json can be followed by a simulated robot (`[simulate.posture] motion = ...`)."
 )]
 pub struct ExciteArgs {
     /// A robot that ships with surelift, or the path of a robot TOML or URDF
@@ -75,6 +75,9 @@ pub struct ExciteArgs {
     /// Half length and half width of each foot's sole, m, separated by a comma; without it feet are points
     #[arg(long, value_name = "X,Y", value_delimiter = ',', requires = "contacts")]
     pub sole: Vec<f64>,
+    /// Distance that links keep from each other, m, by the capsules of the robot's file
+    #[arg(long, value_name = "M", default_value_t = 0.01, requires = "contacts")]
+    pub clearance_m: f64,
     /// Deviation of the noise of the motors' torque sensors, N m, of samples 10 ms apart
     #[arg(long, value_name = "NM", default_value_t = 0.2, requires = "contacts")]
     pub torque_deviation_nm: f64,
@@ -121,9 +124,9 @@ const WRITTEN_HZ: f64 = 200.0;
 /// # Errors
 /// Bad input if the robot, a setting or the folder cannot be used.
 pub fn run(args: &ExciteArgs) -> Result<u8, Failure> {
-    let robot = robot::load_model(&args.robot).map_err(|e| Failure::input(&e))?;
+    let (robot, shapes) = robot::load_model_with_shapes(&args.robot).map_err(|e| Failure::input(&e))?;
     if !args.contacts.is_empty() {
-        return on_feet(args, &robot);
+        return on_feet(args, &robot, shapes);
     }
     report::check_destination(&args.out)?;
     let motions = usize::from(args.motions);
@@ -147,9 +150,9 @@ pub fn run(args: &ExciteArgs) -> Result<u8, Failure> {
 }
 
 /// The motion of a robot on its feet.
-fn on_feet(args: &ExciteArgs, robot: &Model) -> Result<u8, Failure> {
+fn on_feet(args: &ExciteArgs, robot: &Model, shapes: Vec<LinkShape>) -> Result<u8, Failure> {
     standing_report::check_destination(&args.out)?;
-    let task = standing_task(args, robot).map_err(|reason| Failure::input(&reason))?;
+    let task = standing_task(args, robot, shapes).map_err(|reason| Failure::input(&reason))?;
     let found = task.run().map_err(|e| Failure::input(&e))?;
     let count = (args.duration * WRITTEN_HZ).ceil() as usize + 1;
     let states = task.states(&found, count).map_err(|e| Failure::input(&e))?;
@@ -158,7 +161,11 @@ fn on_feet(args: &ExciteArgs, robot: &Model) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn standing_task<'a>(args: &ExciteArgs, robot: &'a Model) -> Result<StandingTask<'a>, StandingError> {
+fn standing_task<'a>(
+    args: &ExciteArgs,
+    robot: &'a Model,
+    shapes: Vec<LinkShape>,
+) -> Result<StandingTask<'a>, StandingError> {
     let bad = |words: String| StandingError::Setting(words);
     let (kind, sole_m) = match args.sole[..] {
         [] => (LoopKind::Point, [0.0; 2]),
@@ -207,6 +214,8 @@ fn standing_task<'a>(args: &ExciteArgs, robot: &'a Model) -> Result<StandingTask
         feet: args.contacts.iter().map(foot).collect::<Result<_, _>>()?,
         start,
         friction: args.friction,
+        shapes,
+        clearance_m: args.clearance_m,
         wanted: args.links.iter().map(link).collect::<Result<_, _>>()?,
         goal: match args.goal {
             GoalArg::Condition => Goal::Condition,

@@ -75,6 +75,7 @@ fn facts(found: &StandingMotion) -> Vec<[String; 2]> {
         ["of the way to a singular posture".to_owned(), percent(used.posture)],
         ["of a sole, from its middle".to_owned(), percent(used.pressure)],
     ];
+    all.push(["smallest distance of links".to_owned(), nearest(found)]);
     for link in &found.deviations {
         let of = |k: usize| figure(link.deviations[k]);
         let words = format!("{} kg, {} {} {} kg m", of(0), of(1), of(2), of(3));
@@ -87,6 +88,21 @@ fn facts(found: &StandingMotion) -> Vec<[String; 2]> {
         all.extend(compared(found, beside));
     }
     all
+}
+
+/// How near links come to each other, and what was not looked at.
+fn nearest(found: &StandingMotion) -> String {
+    let links = &found.self_collision;
+    let left_out = match links.overlap_at_start.len() {
+        0 => String::new(),
+        count => format!("; {count} pairs overlap by their build"),
+    };
+    match &links.nearest {
+        Some((distance, [a, b])) => {
+            format!("{} mm, `{a}` and `{b}`, of {} pairs{left_out}", figure(1e3 * distance), links.pairs)
+        }
+        None => "not looked at: no capsules in the robot's file".to_owned(),
+    }
 }
 
 /// What the motion beside tells and uses: as it is, and made smaller until it keeps the limits.
@@ -124,7 +140,7 @@ pub fn closing(found: &StandingMotion) -> String {
     let rule = "─".repeat(72);
     let rows: Vec<Vec<String>> = facts(found).into_iter().map(|fact| fact.to_vec()).collect();
     format!(
-        "{rule}\n  {} on {} · {} s, from rest to rest\n{rule}\n{}{rule}\n  Limits were looked at in samples, by the nominal robot; self-collision was not.\n",
+        "{rule}\n  {} on {} · {} s, from rest to rest\n{rule}\n{}{rule}\n  Limits were looked at in samples, by the nominal robot.\n",
         found.robot,
         found.feet.join(", "),
         figure(found.duration_s),
@@ -157,7 +173,7 @@ fn page(found: &StandingMotion, states: &[Carried]) -> Result<String, ReportErro
     }
     let body = format!(
         "<div class=\"head\"><div><div class=\"brand\">surelift excite</div><h1>{} on its feet</h1></div></div>\
-         <p>{} s from rest to rest. Limits were looked at in samples, by the nominal robot; self-collision was not.</p>{}<div class=\"grid\">{figures}</div>",
+         <p>{} s from rest to rest. Limits were looked at in samples, by the nominal robot.</p>{}<div class=\"grid\">{figures}</div>",
         escape(&found.robot),
         figure(found.duration_s),
         table("Motion", &["", ""], rows)

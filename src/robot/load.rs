@@ -57,6 +57,16 @@ pub fn load_model(path: impl AsRef<Path>) -> Result<Model, RobotError> {
     Ok(load_file(&path, None, &mut Judge::strict())?.stated.model)
 }
 
+/// As [`load_model`], with the capsules of its links: those that its TOML states, or one around each collision primitive of the URDF. Meshes are not looked at.
+///
+/// # Errors
+/// As [`load_model`].
+pub fn load_model_with_shapes(path: impl AsRef<Path>) -> Result<(Model, Vec<LinkShape>), RobotError> {
+    let path = find(path.as_ref(), Path::new("."))?;
+    let stated = load_file(&path, None, &mut Judge::strict())?.stated;
+    Ok((stated.model, stated.shapes))
+}
+
 /// What another file, at this path, says of joints instead of the robot's own.
 pub(super) type Adjustment<'a> = Option<Layer<'a>>;
 

@@ -94,13 +94,13 @@ pub use uncertainty::Uncertainty;
 #[cfg(feature = "urdf")]
 pub use {
     error::RobotError,
-    load::{find, load_lenient, load_model},
+    load::{find, load_lenient, load_model, load_model_with_shapes},
 };
 
 #[cfg(feature = "arm")]
 pub use {
     arm::Arm,
-    clearance::{Clearance, Obstruction},
+    clearance::{Clearance, Obstruction, between_capsules},
     framed::{FramedBody, FramedBounds, FramedPayload},
     inspect::{Inspection, inspect},
     load::load,

@@ -15,5 +15,6 @@ pub mod hints;
 pub mod identification;
 pub mod limbs;
 pub mod mechanism;
+mod self_collision;
 pub mod standing;
 pub mod validation;

@@ -5,14 +5,14 @@
 //! and forces are those of the nominal robot; of all that make the motion the torques are the least in the mean square.
 //!
 //! What sensors on the motors tell are the rows of G'(M a + h) = G' S tau, which no force of a foot enters ([`crate::dynamics::constraint::reduced`]; [1, appendix B] has the rows of the base).
-//! Limits are looked at in samples, ten times finer at the end; self-collision is not looked at. Nothing here is a bound.
+//! Links that no joint joins stay apart, by the capsules of the robot's file. Limits are looked at in samples, ten times finer at the end. Nothing here is a bound.
 
 use serde::Serialize;
 use thiserror::Error;
 
 use crate::dynamics::constraint::reduced::ReducedError;
 use crate::inertia::INERTIAL;
-use crate::robot::{LoopKind, Model};
+use crate::robot::{LinkShape, LoopKind, Model};
 use crate::simulate::sway::BASE;
 use crate::simulate::{Posture, Sway, SwayState};
 use crate::trajectory::{Fourier, TrajectoryError};
@@ -31,6 +31,8 @@ use search::{Found, Search};
 use support::Support;
 pub use support::{Carried, LimitShares};
 use wanted::Wanted;
+
+pub use crate::study::self_collision::SelfCollisionReport;
 
 /// Harmonics of a motion; the first follows from rest at both ends.
 const HARMONICS: usize = 5;
@@ -115,6 +117,10 @@ pub struct StandingTask<'a> {
     pub start: Vec<f64>,
     /// Coefficient of friction of the ground.
     pub friction: f64,
+    /// Capsules of its links; without any, nothing keeps links from each other.
+    pub shapes: Vec<LinkShape>,
+    /// How far links that no joint joins have to stay from each other, m.
+    pub clearance_m: f64,
     /// Bodies whose inertial parameters are wanted; of all together base parameters, of some their deviations are told.
     pub wanted: Vec<usize>,
     /// What is made small.
@@ -175,6 +181,8 @@ pub struct StandingMotion {
     pub told_directions: usize,
     /// What the motion uses of the limits, at ten times as many samples as in the search.
     pub used: LimitShares,
+    /// How near its links come to each other.
+    pub self_collision: SelfCollisionReport,
     /// What the motion to compare with tells.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beside: Option<Beside>,
@@ -190,7 +198,7 @@ impl StandingTask<'_> {
     /// [`StandingError`] names the setting or the foot that makes no sense; or says that no motion keeps the limits, and one that was in the way.
     pub fn run(&self) -> Result<StandingMotion, StandingError> {
         self.check()?;
-        let support = Support::new(self.robot, &self.feet, self.friction, &self.start)?;
+        let support = Support::new(self)?;
         self.check_start(&support)?;
         let ranges = self.ranges(support.swinging());
         let wanted = Wanted::new(self.robot, &self.wanted).map_err(StandingError::Setting)?;
@@ -227,6 +235,7 @@ impl StandingTask<'_> {
             log_determinant: told.log_determinant,
             told_directions: told.directions,
             used: told.shares,
+            self_collision: told.links,
             beside,
         })
     }
@@ -286,6 +295,9 @@ impl StandingTask<'_> {
         })?;
         ensure(self.torque_deviation_nm > 0.0 && self.torque_deviation_nm.is_finite(), &|| {
             format!("torque deviation: {} N m, expected a number above 0", self.torque_deviation_nm)
+        })?;
+        ensure(self.clearance_m > 0.0 && self.clearance_m.is_finite(), &|| {
+            format!("clearance: {} m, expected a number above 0", self.clearance_m)
         })?;
         ensure(self.duration_s > 0.0 && self.duration_s.is_finite(), &|| {
             format!("duration: {} s, expected a number above 0", self.duration_s)
@@ -368,7 +380,7 @@ impl StandingTask<'_> {
     /// # Errors
     /// As [`StandingTask::run`].
     pub fn states(&self, motion: &StandingMotion, count: usize) -> Result<Vec<Carried>, StandingError> {
-        let mut support = Support::new(self.robot, &self.feet, self.friction, &self.start)?;
+        let mut support = Support::new(self)?;
         let curve =
             Fourier::at_rest(&vec![0.0; motion.coefficients.len()], &motion.coefficients, motion.duration_s)?;
         let sway = Sway::new(&self.start, support.swinging(), curve);

@@ -11,6 +11,7 @@ use super::{Goal, HARMONICS, SAMPLED_S, SAMPLES, StandingError, StandingTask, US
 use crate::inertia::INERTIAL;
 use crate::simulate::SwayState;
 use crate::study::excitation::{Adaptation, Judge, SHARES};
+use crate::study::self_collision::SelfCollisionReport;
 
 /// First step of the search, as a share of the mean coefficient of the best random motion. Around rest: a search that began at that motion ended three times worse for one seed of three.
 const FIRST_STEP: f64 = 0.5;
@@ -169,6 +170,7 @@ impl Search<'_> {
     ) -> Result<Told, &'static str> {
         let mut support = self.support.clone();
         let (shares, _) = support.look(motion, SAMPLES * super::FINER, used, None)?;
+        let links = support.links.told(support.nearest);
         let told = |support: &mut Support<'_>, columns: &[usize]| {
             support.look(motion, SAMPLES, f64::INFINITY, Some(columns)).map(|(_, information)| information)
         };
@@ -176,6 +178,7 @@ impl Search<'_> {
         let wanted = self.passes(&told(&mut support, &self.wanted.columns)?);
         Ok(Told {
             shares,
+            links,
             condition_number,
             deviations: self.wanted.deviations(&wanted),
             log_determinant: self.wanted.log_determinant(&wanted),
@@ -187,6 +190,7 @@ impl Search<'_> {
 /// What a motion tells, and what it uses of the limits.
 pub(super) struct Told {
     pub shares: LimitShares,
+    pub links: SelfCollisionReport,
     pub condition_number: f64,
     /// Of all wanted parameters, each link by itself.
     pub deviations: Vec<f64>,

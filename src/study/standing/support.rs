@@ -2,12 +2,13 @@
 
 use nalgebra::{Cholesky, DMatrix, DVector};
 
-use super::{Footprint, StandingError};
+use super::{Footprint, StandingError, StandingTask};
 use crate::dynamics::constraint::Constraint;
 use crate::dynamics::constraint::reduced::ReducedDynamics;
 use crate::robot::{LoopKind, Model, Placement};
 use crate::simulate::posture::{ground_rows, leg};
 use crate::simulate::sway::{BASE, SwayState};
+use crate::study::self_collision::SelfCollision;
 
 /// Share of the legs' smallest singular value that a motion may lose: near a singular posture joints are fast, and a law that follows the motion is lost.
 const LOSS: f64 = 0.6;
@@ -31,12 +32,21 @@ pub struct LimitShares {
     pub posture: f64,
     /// Of the sole, from its middle to its edge, by the centre of pressure; 0 for feet that are points.
     pub pressure: f64,
+    /// The distance that links have to keep from each other, by that which they keep; infinite where they overlap, 0 without shapes.
+    pub apart: f64,
 }
 
 impl LimitShares {
     /// Of a motion that does nothing.
-    pub const NONE: Self =
-        Self { position: 0.0, speed: 0.0, torque: 0.0, friction: 0.0, posture: 0.0, pressure: 0.0 };
+    pub const NONE: Self = Self {
+        position: 0.0,
+        speed: 0.0,
+        torque: 0.0,
+        friction: 0.0,
+        posture: 0.0,
+        pressure: 0.0,
+        apart: 0.0,
+    };
 
     /// The largest of all.
     pub fn most(&self) -> f64 {
@@ -52,6 +62,7 @@ impl LimitShares {
             ("what a foot has to carry, or its friction", self.friction),
             ("a singular posture of the legs", self.posture),
             ("the edge of a sole", self.pressure),
+            ("the distance of links from each other", self.apart),
         ];
         // What is no number is worst.
         all.into_iter().fold(("nothing", 0.0), |worst, limit| if limit.1 <= worst.1 { worst } else { limit })
@@ -66,6 +77,7 @@ impl LimitShares {
             friction: self.friction.max(other.friction),
             posture: self.posture.max(other.posture),
             pressure: self.pressure.max(other.pressure),
+            apart: self.apart.max(other.apart),
         }
     }
 }
@@ -84,6 +96,11 @@ pub(super) struct Support<'a> {
     part: f64,
     /// Smallest singular value of the legs at the start, m/rad.
     singular: f64,
+    /// Links, and the distance that they have to keep from each other, m.
+    pub links: SelfCollision,
+    clearance_m: f64,
+    /// The nearest pair of all states that were looked at.
+    pub nearest: (f64, Option<(usize, usize)>),
 }
 
 /// The robot at one time.
@@ -102,12 +119,8 @@ pub struct Carried {
 }
 
 impl<'a> Support<'a> {
-    pub fn new(
-        robot: &'a Model,
-        feet: &'a [Footprint],
-        friction: f64,
-        start: &[f64],
-    ) -> Result<Self, StandingError> {
+    pub fn new(task: &'a StandingTask<'_>) -> Result<Self, StandingError> {
+        let StandingTask { robot, feet, friction, start, clearance_m, .. } = task;
         let mut constraints: Vec<Constraint> =
             (0..robot.loops.len()).map(|i| Constraint::closure(robot, i).in_plane(robot)).collect();
         let first = constraints.len();
@@ -132,9 +145,12 @@ impl<'a> Support<'a> {
                 reduced.place(robot, start, &still, &still)?;
                 reduced.smallest_singular_value()
             },
+            links: SelfCollision::new(robot, &task.shapes, start),
+            nearest: (f64::INFINITY, None),
+            clearance_m: *clearance_m,
             robot,
             feet,
-            friction,
+            friction: *friction,
             reduced,
             theta,
         })
@@ -229,6 +245,12 @@ impl<'a> Support<'a> {
             let speed = at.v[k].abs() / limits.velocity;
             most = most.or(&LimitShares { position, speed, torque, ..LimitShares::NONE });
         }
+        let nearest = self.links.nearest(self.robot, &at.q);
+        if nearest.0 < self.nearest.0 {
+            self.nearest = nearest;
+        }
+        let apart = if nearest.0 > 0.0 { self.clearance_m / nearest.0 } else { f64::INFINITY };
+        most = most.or(&LimitShares { apart, ..LimitShares::NONE });
         for (foot, force) in self.feet.iter().zip(&at.forces) {
             let normal = force[2];
             let carries = normal > CARRIED * self.part;

@@ -3,7 +3,7 @@ use crate::dynamics::ConstrainedDynamics;
 use crate::dynamics::actuation::coulomb_direction;
 use crate::dynamics::constraint::{Constraint, Redundancy};
 use crate::robot::Placement;
-use crate::robot::load_model;
+use crate::robot::{load_model, load_model_with_shapes};
 
 fn task(robot: &Model, feet: Vec<Footprint>, start: Vec<f64>) -> StandingTask<'_> {
     StandingTask {
@@ -11,6 +11,8 @@ fn task(robot: &Model, feet: Vec<Footprint>, start: Vec<f64>) -> StandingTask<'_
         feet,
         start,
         friction: 0.6,
+        shapes: load_model_with_shapes(&robot.name).unwrap().1,
+        clearance_m: 0.01,
         wanted: vec![0],
         goal: Goal::Condition,
         torque_deviation_nm: 0.2,
@@ -40,7 +42,7 @@ fn go1(robot: &Model) -> StandingTask<'_> {
 fn torques_make_the_motion_and_feet_bear_the_forces() {
     for robot in [load_model("go1").unwrap(), load_model("talos_reduced").unwrap()] {
         let task = if robot.name == "go1" { go1(&robot) } else { talos(&robot) };
-        let mut support = Support::new(&robot, &task.feet, task.friction, &task.start).unwrap();
+        let mut support = Support::new(&task).unwrap();
         let ranges = task.ranges(support.swinging());
         let mut rng = ChaCha8Rng::seed_from_u64(3);
         let x: Vec<f64> = (0..8 * ranges.len()).map(|_| rng.random_range(-0.1..0.1)).collect();
