@@ -124,14 +124,33 @@ fn motions_are_found_recorded_and_learnt_from() {
     }
 }
 
+/// Legs whose loops are closed with bent knees: motions that tell at least five times more than random ones.
+#[test]
+fn legs_with_four_bars_are_excited() {
+    let folder = tempfile::tempdir().unwrap();
+    for leg in ["b1_leg", "series_leg"] {
+        let found = surelift(folder.path(), &format!("excite {leg} --out {leg}"));
+        assert_eq!(found.status.code(), Some(0), "{}", String::from_utf8_lossy(&found.stderr));
+        let text = std::fs::read_to_string(folder.path().join(leg).join("summary.json")).unwrap();
+        let summary: Value = serde_json::from_str(&text).unwrap();
+        let number = |key: &str| summary["limbs"][0][key].as_f64().unwrap();
+        assert!(5.0 * number("condition_number") < number("random_condition_number"), "{leg}: {summary}");
+        assert!(number("least_singular_value") >= 0.01);
+    }
+}
+
 #[test]
 fn bad_input_is_named_and_nothing_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
+    // Nobody says where its loop is closed: at zero its calf is beyond its limits.
+    let open = "extends = \"b1_leg\"\n[[loop]]\nname = \"four_bar\"\nframe_a = \"rod_end\"\nframe_b = \"calf_lever\"\nkind = \"point\"\n";
+    std::fs::write(folder.join("open.toml"), open).unwrap();
     std::fs::write(folder.join("few.csv"), "t,q1,dq1,tau1\n0,0,0,0\n0.1,0,0,0\n").unwrap();
     for (arguments, culprit) in [
         ("excite no_such_robot --out out", "no_such_robot"),
         ("excite digit --duration 0 --out out", "duration"),
+        ("excite open.toml --out out", "closed_at"),
         ("excite digit --motions 0 --out out", "--motions"),
         ("excite digit --least-singular-value 1 --out out", "keep the limits"),
         ("identify --robot digit --log few.csv --out out", "few.csv"),

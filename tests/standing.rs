@@ -63,6 +63,11 @@ fn a_motion_tells_more_than_random_ones_and_can_be_followed() {
     let found = motion(&folder.path().join("motion"), &["--friction", "0.3"]);
     let (condition, random) = (number(&found, "condition_number"), number(&found, "random_condition_number"));
     assert!(5.0 * condition <= random, "{condition} {random}");
+    let links = &found["self_collision"];
+    assert!(
+        links["pairs"].as_u64().unwrap() > 50 && links["nearest"][0].as_f64().unwrap() >= 0.01,
+        "{links}"
+    );
     for (limit, share) in found["used"].as_object().unwrap() {
         assert!(share.as_f64().unwrap() <= 1.0, "{limit}: {share}");
     }
@@ -215,6 +220,10 @@ fn bad_input_names_its_culprit() {
         (&["--links", "nobody"], "no link `nobody`"),
         (&["--goal", "deviations"], "links"),
         (&["--goal", "posterior"], "links"),
+        (&["--clearance-m", "0"], "clearance"),
+        (&["--clearance-m", "NaN"], "clearance"),
+        // Its legs are nearer to its trunk where it starts.
+        (&["--clearance-m", "0.3"], "cannot stand at its start: the distance of links"),
         (&["--torque-deviation-nm", "0"], "torque deviation"),
         (&["--torque-deviation-nm", "NaN"], "torque deviation"),
         (&["--beside", "nothing.toml"], "nothing.toml"),

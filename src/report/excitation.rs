@@ -97,7 +97,7 @@ pub fn closing(found: &ExcitingMotions) -> String {
     rows.extend(found.limbs.iter().map(cells));
     format!(
         "{rule}\n  {} · {} motion(s) of {} s, from rest to rest\n{rule}\n{}{rule}\n  Limits were looked at in samples, by the robot's files; \
-         self-collision was not. Columns of motors: {}.\n",
+         whether limbs touch was not. Columns of motors: {}.\n",
         found.robot,
         found.motions.len(),
         figure(found.duration_s),
@@ -116,7 +116,7 @@ fn page(found: &ExcitingMotions) -> Result<String, ReportError> {
     }
     let body = format!(
         "<div class=\"head\"><div><div class=\"brand\">surelift excite</div><h1>{}</h1></div></div>\
-         <p>{} motion(s) of {} s each. Limits were looked at in samples, by the robot's files; self-collision was not.</p>{}\
+         <p>{} motion(s) of {} s each. Limits were looked at in samples, by the robot's files; whether limbs touch was not.</p>{}\
          <h2>Positions of the motors, rad or m</h2><div class=\"grid\">{figures}</div>",
         escape(&found.robot),
         found.motions.len(),

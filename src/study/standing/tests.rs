@@ -1,3 +1,6 @@
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
 use super::*;
 use crate::dynamics::ConstrainedDynamics;
 use crate::dynamics::actuation::coulomb_direction;
