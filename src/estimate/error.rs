@@ -44,7 +44,10 @@ pub enum EstimateError {
         reason: String,
     },
     /// No damping makes the quadratic program of a stage convex.
-    #[error("stage {stage}: the Hessian of the input stays indefinite; is a covariance missing?")]
+    #[error(
+        "stage {stage}: the Hessian of the input stays indefinite; is a covariance missing? If none is, a step has led astray: another \
+         `formulation`, or a start that is nearer, may converge"
+    )]
     NotConvex {
         /// Stage, counted from 0; the arrival node counts as 0.
         stage: usize,

@@ -108,10 +108,14 @@ impl Node {
         self.handed = false;
     }
 
-    /// Eliminates the stage's constraints. Stages do not depend on each other here.
-    pub fn condense(&mut self, space: &mut EliminationSpace) {
+    /// Eliminates the stage's constraints. Stages do not depend on each other here. On `level` ground the cost's slope counts as zero: then the
+    /// step is the least one, in the metric of the Hessian, that fulfils the constraints and closes the gaps.
+    pub fn condense(&mut self, space: &mut EliminationSpace, level: bool) {
         self.gradient.clear();
         self.gradient.extend_from_slice(&self.model.grad);
+        if level {
+            self.model.grad.fill(0.0);
+        }
         self.raw_gap.copy_from_slice(&self.model.gap);
         let substitution = &self.model.substitution;
         if substitution.active {

@@ -60,6 +60,8 @@ pub struct Solver<'p, P: EstimationProblem> {
     /// Parameters of the trial step.
     theta: Vec<f64>,
     step: Trajectory,
+    /// Steps do nothing but close gaps: the least that do, in the metric of the Hessian. The cost's slope counts as zero.
+    closing: bool,
     whole: PolicySpace,
     slope: f64,
 }
@@ -104,6 +106,7 @@ impl<'p, P: EstimationProblem> Solver<'p, P> {
             first_fits: 0,
             theta: vec![0.0; nt],
             step: blank(false),
+            closing: false,
             whole: PolicySpace::default(),
             slope: 0.0,
         })
@@ -232,6 +235,8 @@ impl<'p, P: EstimationProblem> Solver<'p, P> {
     /// The Newton step of the arrival node with this damping; cost and violation before it.
     pub(super) fn damped_step(&mut self, damping: f64) -> Result<(f64, f64), EstimateError> {
         self.problem.constrain_parameters(&self.now.theta, &mut self.constraints);
+        let closing = self.closing;
+        self.threads.iter_mut().for_each(|thread| thread.closing = closing);
         let indefinite = self.sweep.run(self.problem, &self.now, &self.records, &mut self.threads, damping);
         let totals = self.totals()?;
         if let Some(stage) = indefinite {
@@ -250,10 +255,11 @@ impl<'p, P: EstimationProblem> Solver<'p, P> {
     /// Solves for the first state and, unless they are `held`, the parameters.
     fn arrive(&mut self, damping: f64, held: bool) -> Result<(), EstimateError> {
         self.marginal.update_gradient(self.problem, &self.now.theta);
+        let tilt = if self.closing { &self.marginal.level } else { &self.marginal.tilt };
         self.arrival
             .solve(
                 &self.sweep.recursion().value,
-                &self.marginal.tilt,
+                tilt,
                 self.secant.learnt(),
                 &inner(&mut self.records[0]).node.lift.leftover,
                 &self.constraints,

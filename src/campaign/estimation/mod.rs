@@ -23,7 +23,9 @@ use self::errors::{Errors, Truth};
 use self::problem::{ProblemFile, Variant};
 use super::trials::{Trials, digest};
 use super::{CampaignError, CampaignFindings};
-use crate::estimate::{EstimateError, EstimationProblem, Solver, SolverOptions, Status, Trajectory};
+use crate::estimate::{
+    EstimateError, EstimationProblem, Solver, SolverOptions, SolverOutcome, Status, Trajectory,
+};
 use crate::inertia::INERTIAL;
 use crate::multibody::{MultibodyProblem, ParameterMap};
 use crate::report::figure::figure;
@@ -54,6 +56,11 @@ pub(super) struct StartsFile {
     variant: Vec<Variant>,
 }
 
+/// Share of the last cost within which a search can be said to be near its end.
+const COST_SHARE: f64 = 1e-2;
+/// So much of the cost (half a chi square) is a tenth of a deviation.
+const SMALL: f64 = 5e-3;
+
 fn yes() -> bool {
     true
 }
@@ -75,6 +82,12 @@ pub(super) struct Trial {
     /// Why not, where the start could not be iterated on.
     refused: Option<String>,
     iterations: usize,
+    /// Iterations until the cost is, and stays, within [`COST_SHARE`] of its end, and within [`SMALL`] of it. None where that was not asked
+    /// for when the start was solved.
+    #[serde(default)]
+    to_share: Option<usize>,
+    #[serde(default)]
+    to_small: Option<usize>,
     /// None where nothing was solved.
     cost: Option<f64>,
     seconds: f64,
@@ -167,14 +180,28 @@ impl Starts {
         let outcome = solver.solve(&guess);
         let seconds = clock.elapsed().as_secs_f64();
         let refused = outcome.as_ref().err().map(EstimateError::to_string);
-        let lost =
-            Trial { seed, converged: false, refused, iterations: 0, cost: None, seconds, errors: None };
+        let lost = Trial {
+            seed,
+            converged: false,
+            refused,
+            iterations: 0,
+            to_share: None,
+            to_small: None,
+            cost: None,
+            seconds,
+            errors: None,
+        };
         Ok(match outcome {
             Err(_) => (lost, None),
             Ok(outcome) => {
                 let converged = outcome.status == Status::Converged;
                 let iterations = outcome.record.iter().filter(|i| i.step > 0.0).count();
-                let trial = Trial { converged, iterations, cost: Some(outcome.cost), ..lost };
+                let (to_share, to_small) = (
+                    Some(iterations_to(&outcome, COST_SHARE * outcome.cost.abs())),
+                    Some(iterations_to(&outcome, SMALL)),
+                );
+                let trial =
+                    Trial { converged, iterations, to_share, to_small, cost: Some(outcome.cost), ..lost };
                 (trial, converged.then(|| solver.trajectory().clone()))
             }
         })
@@ -198,6 +225,13 @@ impl Starts {
     fn stated(&self) -> impl Iterator<Item = (&ProblemFile, &Variant)> {
         self.file.problem.iter().flat_map(|p| self.variants(p).iter().map(move |v| (p, v)))
     }
+}
+
+/// Iterations until the cost is, and stays, within `apart` of its end: what a search takes under a tolerance that looks at the cost alone.
+fn iterations_to(outcome: &SolverOutcome, apart: f64) -> usize {
+    let far = outcome.record.iter().rposition(|i| (i.cost - outcome.cost).abs() > apart);
+    let until = far.map_or(0, |last| last + 1);
+    outcome.record[..until].iter().filter(|i| i.step > 0.0).count()
 }
 
 /// The study's map with every estimated body and joint parameter scaled; what starts at zero stays there.
@@ -236,6 +270,8 @@ fn row(group: &Group) -> Vec<String> {
         group.variant.clone(),
         format!("{} of {}", found.len(), group.trials.len()),
         of(&|t| Some(t.iterations as f64)),
+        of(&|t| t.to_share.map(|n| n as f64)),
+        of(&|t| t.to_small.map(|n| n as f64)),
         of(&|t| t.cost),
         of(&|t| t.errors.as_ref().map(|e| e.state)),
         of(&|t| t.errors.as_ref().and_then(|e| e.inertia)),
@@ -282,6 +318,8 @@ impl Trials for Starts {
             "variant",
             "converged",
             "iterations",
+            "to 1 % of the cost",
+            "to 0.1 deviations",
             "cost",
             "states, l_inf",
             "inertia, l_2 %",

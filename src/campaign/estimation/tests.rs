@@ -1,5 +1,6 @@
 use super::*;
 use crate::campaign::Campaign;
+use crate::estimate::Iteration;
 
 fn read<T: for<'de> Deserialize<'de>>(text: &str) -> T {
     crate::campaign::parse(Path::new(HERE), text).unwrap()
@@ -28,6 +29,39 @@ fn variants_are_laid_over_the_file_and_compared() {
     assert!(errors["inertia"].as_f64().unwrap() > 0.0 && errors["friction"].is_null(), "{errors}");
     // One iteration is not enough from anywhere.
     assert!(groups[1]["trials"].as_array().unwrap().iter().all(|t| t["converged"] == false), "{groups:?}");
+}
+
+/// A cost that passes its end on the way is not there yet, and iterations without a step are none.
+#[test]
+fn iterations_to_the_end_are_those_after_which_the_cost_stays_there() {
+    let line = |cost: f64, step: f64| Iteration {
+        cost,
+        violation: 0.0,
+        expected: 0.0,
+        step,
+        trials: 1,
+        damping: 0.0,
+    };
+    let record = vec![
+        line(90.0, 1.0),
+        line(10.0, 1.0),
+        line(12.0, 0.0),
+        line(12.0, 1.0),
+        line(10.05, 0.5),
+        line(10.0, 0.0),
+    ];
+    let outcome = SolverOutcome {
+        status: Status::Converged,
+        cost: 10.0,
+        violation: 0.0,
+        record,
+        deficiency: 0,
+        contradiction: 0.0,
+    };
+    assert_eq!(iterations_to(&outcome, 100.0), 0);
+    assert_eq!(iterations_to(&outcome, 50.0), 1);
+    assert_eq!(iterations_to(&outcome, 0.1), 3);
+    assert_eq!(iterations_to(&outcome, 0.005), 4);
 }
 
 #[test]

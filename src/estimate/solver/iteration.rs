@@ -2,7 +2,7 @@
 
 use super::super::error::EstimateError;
 use super::super::problem::EstimationProblem;
-use super::line_search::Goal;
+use super::line_search::{Goal, Taken};
 use super::marginal::Update;
 use super::options::{Iteration, SolverOptions, SolverOutcome, Status};
 use super::{DAMPING_MAX, DAMPING_MIN, Solver, tighten};
@@ -15,8 +15,10 @@ const NEAR: f64 = 1e-3;
 /// Where so many iterations have gained less than this of the cost, nothing is left to be gained, whatever a step promises: at a kink of the
 /// cost (Coulomb friction) it promises the other side for ever. The cost is half a chi square, so what is left is some hundredth of a
 /// deviation. Where less than [`SolverOptions::significance`] counts, that is it.
-const WAITING: f64 = 1e-4;
+pub(super) const WAITING: f64 = 1e-4;
 const PATIENCE: usize = 12;
+/// A step that gains less than this part of what it promised, and less than counts, is held up.
+const HELD_UP: f64 = 0.25;
 
 /// What the iteration remembers from one step to the next.
 struct Progress {
@@ -28,10 +30,12 @@ struct Progress {
     memory: usize,
     /// First iteration whose cost is the present one.
     first: usize,
-    /// Cost and violation where nothing was left to be gained. From there on gaps are closed, and no more than `little` may be lost
-    /// by that; what a step promises counts no longer. At a kink of the cost it promises the more, the other side of it, and
-    /// behind it as much again: whole steps would go to and fro across it and open the gaps anew.
+    /// Cost and violation where nothing was left to be gained. From there on gaps are closed, by the least steps that do ([`Solver`]'s `closing`), and
+    /// no more than `little` may be lost by that; what a step promises counts no longer. At a kink of the cost it promises the more, the other
+    /// side of it, and behind it as much again: whole steps would go to and fro across it and open the gaps anew.
     mark: Option<(f64, f64)>,
+    /// The last step was held up ([`Solver::is_held_up`]).
+    held_up: bool,
     /// Least cost of a closed trajectory so far, and in which iteration it stood by more than [`WAITING`] above the present one.
     waiting: Option<(f64, usize)>,
 }
@@ -40,7 +44,16 @@ impl Progress {
     fn new(options: &SolverOptions) -> Self {
         let past = [(0.0, 0.0); 16];
         let memory = options.memory.clamp(1, past.len());
-        Self { damping: options.damping, penalty: 0.0, past, memory, first: 0, mark: None, waiting: None }
+        Self {
+            damping: options.damping,
+            penalty: 0.0,
+            past,
+            memory,
+            first: 0,
+            mark: None,
+            held_up: false,
+            waiting: None,
+        }
     }
 
     /// How many of the past merits a step of this iteration is compared with.
@@ -78,12 +91,15 @@ impl<P: EstimationProblem> Solver<'_, P> {
         self.secant.forget();
         for iteration in 0..=self.options.iterations {
             let last = self.advance(iteration, &mut progress, &mut outcome)?;
-            tracing::debug!(iteration, cost = outcome.cost, violation = outcome.violation, "iterated");
+            let (cost, violation, line) = (outcome.cost, outcome.violation, outcome.record.last());
+            let (step, trials) = line.map_or((0.0, 0), |l| (l.step, l.trials));
+            tracing::debug!(iteration, cost, violation, step, trials, "iterated");
             if let Some(status) = last {
                 outcome.status = status;
                 break;
             }
         }
+        self.closing = false;
         let SolverOutcome { status, cost, violation, .. } = outcome;
         tracing::debug!(?status, cost, violation, iterations = outcome.record.len(), "minimised");
         Ok(outcome)
@@ -119,35 +135,53 @@ impl<P: EstimationProblem> Solver<'_, P> {
                 Update::Renewed if self.marginal.trusted => self.take_whole(&mut trials),
                 _ => self.line_search(goal, &mut trials),
             };
-            if let Some(step) = taken {
-                outcome.record.push(Iteration { step, trials, ..line });
-                self.learn_from_step(iteration, step, near, progress);
+            if let Some(taken) = taken {
+                outcome.record.push(Iteration { step: taken.length, trials, ..line });
+                progress.held_up = self.is_held_up(cost + goal.penalty * violation, taken);
+                self.learn_from_step(iteration, taken.length, near, progress);
                 return Ok(None);
             }
-            if self.secant.active {
-                // First without what was learnt.
-                self.secant.forget();
-                continue;
-            }
-            progress.damping = tighten(progress.damping);
-            if progress.damping > DAMPING_MAX {
+            if !self.relent(near, progress) {
                 outcome.record.push(Iteration { trials, ..line });
                 return Ok(Some(Status::Stalled));
             }
         }
     }
 
+    /// What is done otherwise where no step was found; false if nothing is left to be tried.
+    fn relent(&mut self, near: bool, progress: &mut Progress) -> bool {
+        if self.secant.active {
+            // First without what was learnt.
+            self.secant.forget();
+            return true;
+        }
+        // At a kink no step is short enough, and damping makes it no better.
+        if self.options.marginal
+            && near
+            && self.marginal.is_near()
+            && !progress.held_up
+            && progress.mark.is_none()
+        {
+            progress.held_up = true;
+            return true;
+        }
+        progress.damping = tighten(progress.damping);
+        progress.damping <= DAMPING_MAX
+    }
+
     /// Newton's step from the present trajectory, in all that is to move now.
     fn stand(&mut self, iteration: usize, progress: &mut Progress) -> Result<Stand, EstimateError> {
         let (cost, violation);
+        self.closing = progress.mark.is_some();
         (cost, violation, progress.damping) = self.newton_step(progress.damping)?;
         let little = (self.options.tolerance * (1.0 + cost.abs())).max(self.options.significance);
-        let update = self.choose_update(cost, little, progress.damping)?;
+        let update = self.choose_update(cost, little, progress.damping, progress.held_up)?;
         if update == Update::Renewed {
             // The past merits are those of another cost.
             progress.first = iteration;
         }
-        let nothing = self.gain() <= little;
+        let over = progress.held_up && update == Update::Both && self.marginal.is_settled();
+        let nothing = over || self.gain() <= little;
         if update == Update::Both && self.options.cautious && !self.options.marginal {
             self.bound_strain(progress.damping)?;
         }
@@ -156,23 +190,32 @@ impl<P: EstimationProblem> Solver<'_, P> {
             progress.mark = None;
         } else if nothing && self.options.marginal {
             let merit = cost + self.marginal.cost(self.problem, &self.now.theta);
-            progress.mark = progress.mark.or(Some((merit, violation)));
+            if progress.mark.is_none() {
+                progress.mark = Some((merit, violation));
+                if !self.is_closed(violation) {
+                    return self.stand(iteration, progress);
+                }
+            }
         }
         Ok(Stand { cost, violation, update, little, nothing })
     }
 
+    fn is_closed(&self, violation: f64) -> bool {
+        violation <= self.options.feasibility * self.records.len() as f64
+    }
+
     /// Whether the gaps are closed and nothing is left to be gained.
     fn settled(&self, stand: Stand, progress: &Progress) -> bool {
-        let closed = stand.violation <= self.options.feasibility * self.records.len() as f64;
-        closed && stand.update != Update::Trajectory && (stand.nothing || progress.mark.is_some())
+        self.is_closed(stand.violation)
+            && stand.update != Update::Trajectory
+            && (stand.nothing || progress.mark.is_some())
     }
 
     /// Whether the last iterations have gained as good as nothing, all gaps closed, and this one is as good as the best of them: a step that the
     /// nonmonotone rule has let climb is still on its way down.
     fn stands_still(&self, iteration: usize, stand: Stand, progress: &mut Progress) -> bool {
-        let closed = stand.violation <= self.options.feasibility * self.records.len() as f64;
         let wanted = self.options.cautious && !self.options.marginal && self.options.tolerance >= 0.0;
-        if !wanted || !closed || stand.update != Update::Both {
+        if !wanted || !self.is_closed(stand.violation) || stand.update != Update::Both {
             progress.waiting = None;
             return false;
         }
@@ -186,6 +229,17 @@ impl<P: EstimationProblem> Solver<'_, P> {
                 false
             }
         }
+    }
+
+    /// Whether a step from the merit `before` has gained no more than counts, and much less than it promised. A kink of the cost that no quadratic
+    /// model knows of (Coulomb friction, where a joint's speed leaves the straight line about zero) ends such a step, and all others after
+    /// it: each promises what lies beyond its kinks, the more of them there are the more, and they are as many as there are stages. What is
+    /// left to be gained is then what steps do gain. Where the model holds, a step gains what it promised and this says nothing.
+    fn is_held_up(&mut self, before: f64, taken: Taken) -> bool {
+        let counts = WAITING.max(self.options.significance);
+        let promised = self.gain();
+        self.options.marginal
+            && taken.merit.is_some_and(|after| before - after < counts.min(HELD_UP * promised))
     }
 
     /// What the step is to be measured by, under a penalty for which it is a direction of descent.

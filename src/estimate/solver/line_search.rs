@@ -26,6 +26,15 @@ pub(super) struct Goal {
     pub(super) closing: bool,
 }
 
+/// A step that was taken.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Taken {
+    /// Its length.
+    pub(super) length: f64,
+    /// The merit behind it, where it was judged by one.
+    pub(super) merit: Option<f64>,
+}
+
 impl Goal {
     /// Largest violation behind a step of this length with which gaps count as not having grown.
     fn most(&self, length: f64) -> f64 {
@@ -58,7 +67,7 @@ impl<P: EstimationProblem> Solver<'_, P> {
     /// (Maratos' effect). So where a linear step leaves more of them than there were, the same step is tried with the
     /// dynamics integrated under its feedback, which is its correction of second order, and judged by that. The linear step need not be finished
     /// for that.
-    pub(super) fn line_search(&mut self, goal: Goal, trials: &mut usize) -> Option<f64> {
+    pub(super) fn line_search(&mut self, goal: Goal, trials: &mut usize) -> Option<Taken> {
         let open = self.options.feasibility * self.records.len() as f64;
         let bounded = self.options.marginal;
         let strain = if bounded { self.problem.strain(&self.now.theta, &self.step.theta) } else { 0.0 };
@@ -74,15 +83,15 @@ impl<P: EstimationProblem> Solver<'_, P> {
                     take = self.trial(Rollout::Multiple, length, goal, f64::INFINITY, trials);
                 }
             }
-            if take == Some(true) {
+            if let Some((merit, true)) = take {
                 self.take_trial();
-                return Some(length);
+                return Some(Taken { length, merit: Some(merit) });
             }
         }
         None
     }
 
-    /// Whether a step of this length is good enough; nothing where the model is not defined, or a linear step violates more than `most`.
+    /// The merit behind a step of this length, and whether it is good enough; nothing where the model is not defined, or a linear step violates more than `most`.
     fn trial(
         &mut self,
         rollout: Rollout,
@@ -90,25 +99,25 @@ impl<P: EstimationProblem> Solver<'_, P> {
         goal: Goal,
         most: f64,
         trials: &mut usize,
-    ) -> Option<bool> {
+    ) -> Option<(f64, bool)> {
         *trials += 1;
         let (cost, violation) = self.try_step(rollout, length, most)?;
         let merit = cost + self.marginal.cost(self.problem, &self.theta) + goal.penalty * violation;
         let least = ARMIJO * length * goal.promised.min(0.0);
         let open = self.options.feasibility * self.records.len() as f64;
         let good = merit <= goal.reference + least + 1e-13 * goal.reference.abs();
-        Some(good && (!goal.closing || violation <= goal.most(length).max(open)))
+        Some((merit, good && (!goal.closing || violation <= goal.most(length).max(open))))
     }
 
     /// Takes the whole step of scoring, or as much of it as the model's domain allows. (What it opens of gaps, the
     /// trajectory's own steps close, and whether it was good only the slope behind it tells.)
-    pub(super) fn take_whole(&mut self, trials: &mut usize) -> Option<f64> {
+    pub(super) fn take_whole(&mut self, trials: &mut usize) -> Option<Taken> {
         for halving in 0..HALVINGS {
             *trials += 1;
             let length = 0.5f64.powi(halving);
             if self.try_step(self.options.rollout, length, f64::INFINITY).is_some() {
                 self.take_trial();
-                return Some(length);
+                return Some(Taken { length, merit: None });
             }
         }
         None

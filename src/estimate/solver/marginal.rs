@@ -4,6 +4,7 @@ use std::sync::Mutex;
 
 use rayon::prelude::*;
 
+use super::iteration::WAITING;
 use super::sweep::{inner, unlocked};
 use super::{DAMPING_MIN, Solver, ThreadStorage, failure};
 use crate::estimate::error::EstimateError;
@@ -19,8 +20,11 @@ const NEAR: f64 = 1e-3;
 const ENOUGH: f64 = 1e-5;
 /// The trajectory moves alone as long as it has more than this share of the parameters' gain to gain by itself.
 const UNSETTLED: f64 = 0.1;
-/// The parameters' gain may grow to this many times the least so far before whole steps are no longer trusted.
+/// The parameters' gain may grow to this many times the least so far before whole steps are no longer trusted ...
 const ASTRAY: f64 = 10.0;
+/// ... and not be halved for so many of them: steps that throw the parameters to and fro at one distance are no better than those that
+/// lead away.
+const STEPS_TO_HALVE: usize = 2;
 /// Most times that the slope is found once they are not.
 const RENEWALS: usize = 30;
 /// Share of the cost that the trajectory may have to gain by itself when the parameters begin to move, and for how many iterations it moves
@@ -40,6 +44,8 @@ pub(super) struct Marginal {
     pub(super) trusted: bool,
     /// Least gain of the parameters so far, by plain scoring.
     least: f64,
+    /// What it was when it had last been halved, and how many steps of scoring ago that was.
+    halved: (f64, usize),
     /// How often the slope has been found since whole steps are not trusted.
     renewals: usize,
     /// dV / dphi.
@@ -50,6 +56,8 @@ pub(super) struct Marginal {
     slopes: Mat,
     /// Gradient of the term by theta at the present parameters.
     pub(super) tilt: Vec<f64>,
+    /// No gradient.
+    pub(super) level: Vec<f64>,
     /// How the parameters' slope answers to them.
     response: Response,
     /// What it adds to their slope.
@@ -114,6 +122,7 @@ impl Marginal {
             found: false,
             trusted: true,
             least: f64::INFINITY,
+            halved: (f64::INFINITY, 0),
             renewals: 0,
             response: Response::new(if wanted { nt } else { 0 }),
             twist: vec![0.0; nt],
@@ -123,6 +132,7 @@ impl Marginal {
             phi: zeros(),
             slopes: Mat::zeros(nt, natural),
             tilt: vec![0.0; nt],
+            level: vec![0.0; nt],
         }
     }
 
@@ -132,9 +142,29 @@ impl Marginal {
         self.phase = if near { Phase::Near } else { Phase::Far };
         self.found = false;
         (self.trusted, self.least, self.renewals) = (true, f64::INFINITY, 0);
+        self.halved = (f64::INFINITY, 0);
         self.response.start(part.and_then(|p| p.response.relative()));
         self.tilt.fill(0.0);
         self.twist.fill(0.0);
+    }
+
+    /// The parameters, if there are any, have nothing to gain any more.
+    pub(super) fn is_settled(&self) -> bool {
+        !self.wanted || self.phase == Phase::Settled
+    }
+
+    /// The parameters, if there are any, are near the minimum at least.
+    pub(super) fn is_near(&self) -> bool {
+        !self.wanted || self.phase != Phase::Far
+    }
+
+    /// Whether whole steps are still trusted where plain scoring has this much to gain.
+    fn judge(&mut self, gain: f64) {
+        self.trusted &= gain <= ASTRAY * self.least;
+        self.least = self.least.min(gain);
+        let (halved, steps) = self.halved;
+        self.halved = if self.least <= 0.5 * halved { (self.least, 0) } else { (halved, steps + 1) };
+        self.trusted &= self.halved.1 <= STEPS_TO_HALVE;
     }
 
     /// Nothing is known of the slope's answer any more, since the parameters mean something else.
@@ -217,11 +247,15 @@ impl<P: EstimationProblem> Solver<'_, P> {
     /// its Hessian is not that of the cost, trajectories refitted, nor is the slope, which follows the volume, the
     /// cost's gradient. Where such steps lead astray all the same, both move in every iteration, as far as the line search lets
     /// them, with the slope that is found there.
+    ///
+    /// Where the last step was `held_up` (at kinks, as a rule), the trajectory fits as well as it can, whatever it promises: its promise counts neither
+    /// against the parameters, nor as something that is left to gain. What these have to gain themselves must then be the smaller.
     pub(super) fn choose_update(
         &mut self,
         cost: f64,
         little: f64,
         damping: f64,
+        held_up: bool,
     ) -> Result<Update, EstimateError> {
         if self.constraints.violation() > self.options.feasibility {
             return Ok(Update::Both);
@@ -236,18 +270,22 @@ impl<P: EstimationProblem> Solver<'_, P> {
             self.marginal.phase = Phase::Near;
         }
         match self.marginal.phase {
-            Phase::Near if self.marginal.trusted && alone > little.max(UNSETTLED * (both - alone)) => {
+            Phase::Near
+                if self.marginal.trusted && !held_up && alone > little.max(UNSETTLED * (both - alone)) =>
+            {
                 Ok(Update::Trajectory)
             }
             Phase::Near => {
                 self.renew(damping)?;
-                if self.gain() <= little.max(ENOUGH) || self.marginal.renewals == RENEWALS {
+                let own = self.gain() - alone;
+                let fits = held_up && own <= WAITING.max(UNSETTLED * self.options.significance);
+                if fits || self.gain() <= little.max(ENOUGH) || self.marginal.renewals == RENEWALS {
                     self.marginal.phase = Phase::Settled;
                 }
                 Ok(Update::Renewed)
             }
             // Where the parameters have nothing to gain any more, the trajectory closes its gaps faster without them.
-            Phase::Settled if both <= little => Ok(Update::Both),
+            Phase::Settled if both <= little || held_up => Ok(Update::Both),
             Phase::Settled | Phase::Far => {
                 self.arrive(damping, false)?;
                 Ok(Update::Both)
@@ -309,8 +347,7 @@ impl<P: EstimationProblem> Solver<'_, P> {
     fn score(&mut self, damping: f64) -> Result<(), EstimateError> {
         self.arrive(damping, false)?;
         let m = &mut self.marginal;
-        m.trusted &= self.arrival.decrement <= ASTRAY * m.least;
-        m.least = m.least.min(self.arrival.decrement);
+        m.judge(self.arrival.decrement);
         if !m.trusted {
             m.renewals += 1;
             return Ok(());

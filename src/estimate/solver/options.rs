@@ -26,7 +26,8 @@ pub struct SolverOptions {
     pub iterations: usize,
     /// The iteration ends when what is still to be gained of the cost is below this times (1 + cost) ...
     pub tolerance: f64,
-    /// (or below this outright: half the square of the distance from the minimum in posterior deviations) ...
+    /// (or below this outright: half the square of the distance from the minimum in posterior deviations; with [`SolverOptions::marginal`] what a
+    /// step does gain counts, where kinks of the cost keep it from what it promises) ...
     pub significance: f64,
     /// ... and the gaps and constraint violations of a stage are together below this in the mean.
     pub feasibility: f64,

@@ -27,6 +27,8 @@ pub(super) struct ThreadStorage<W> {
     /// A tangent, and the state of the stage ahead.
     pub(super) tangent: Vec<f64>,
     pub(super) ahead: Vec<f64>,
+    /// Steps do nothing but close gaps: to them the cost's slope counts as zero.
+    pub(super) closing: bool,
     /// The first stage that failed, and how.
     pub(super) failure: Option<(usize, EstimateError)>,
 }
@@ -69,6 +71,7 @@ impl<W> ThreadStorage<W> {
             jac: Mat::zeros(0, 0),
             tangent: Vec::new(),
             ahead: Vec::new(),
+            closing: false,
             failure: None,
         }
     }
@@ -109,5 +112,5 @@ pub(super) fn linearise_stage<P: EstimationProblem>(
         if node.model.substitution.active { &record.values.constraints } else { &node.model.con_value };
     let broken = held.iter().chain(&node.model.gap);
     record.violation = broken.map(|v| v.abs()).sum();
-    node.condense(&mut thread.space);
+    node.condense(&mut thread.space, thread.closing);
 }

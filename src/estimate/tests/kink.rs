@@ -55,6 +55,19 @@ impl EstimationProblem for Kinked {
     }
 }
 
+/// Whatever whole steps promise beyond the kink, they gain nothing; that is seen although nothing is told of what counts.
+#[test]
+fn steps_to_and_fro_across_a_kink_end() {
+    for u in [HEIGHT, -HEIGHT, 0.3 * HEIGHT, -1.7 * HEIGHT] {
+        let options = SolverOptions { marginal: true, iterations: 20, ..SolverOptions::default() };
+        let mut solver = Solver::new(&Kinked, options).unwrap();
+        let guess = Trajectory { xs: vec![vec![1.0], vec![1.0]], us: vec![vec![u], vec![]], theta: vec![] };
+        let outcome = solver.solve(&guess).unwrap();
+        assert_eq!(outcome.status, Status::Converged, "from {u}: {:?}", outcome.record);
+        assert!(outcome.violation <= 2e-10 && outcome.cost <= 20.0 * HEIGHT * HEIGHT, "{outcome:?}");
+    }
+}
+
 /// Where no more is to be gained than counts, gaps are closed without going to and fro across the kink.
 #[test]
 fn a_kink_at_the_minimum_does_not_keep_gaps_open() {

@@ -6,7 +6,11 @@ use crate::estimate::{ParameterModel, Point, StageModel, StageSize, StageValues,
 
 /// Two parameters with the information `WEIGHT` each, and a walk of one step beside them that fits at once; what the
 /// volume's slope is at theta, is told.
-struct Told<F>(F);
+/// The walk's cost may have a kink of this slope where it is least: whole steps go to and fro across it.
+struct Told<F> {
+    slope: F,
+    kink: f64,
+}
 
 const WEIGHT: f64 = 4.0;
 /// Far more than there is to gain: every place counts as near the minimum.
@@ -30,8 +34,9 @@ impl<F: Fn([f64; 2]) -> [f64; 2] + Sync> EstimationProblem for Told<F> {
     }
 
     fn evaluate(&self, k: usize, at: Point<'_>, _: &mut (), out: &mut StageValues) -> Result<(), String> {
+        let kink = if k == 0 { self.kink * (at.u[0] + 1.0).abs() } else { 0.0 };
         let theta: f64 = at.theta.iter().map(|t| WEIGHT * t * t).sum();
-        out.cost = 0.5 * (at.x[0] - 1.0 + 3.0 * k as f64).powi(2);
+        out.cost = kink + 0.5 * (at.x[0] - 1.0 + 3.0 * k as f64).powi(2);
         if k == 0 {
             out.cost += FLOOR + 0.5 * (at.u[0].powi(2) + theta);
             out.next[0] = at.x[0] + at.u[0];
@@ -51,7 +56,7 @@ impl<F: Fn([f64; 2]) -> [f64; 2] + Sync> EstimationProblem for Told<F> {
         model.cost = FLOOR;
         model.add_direct(at.x[0] - 1.0 + 3.0 * k as f64, model.nu, 1.0);
         if k == 0 {
-            model.add_direct(at.u[0], 0, 1.0);
+            model.add_direct(at.u[0] + self.kink * (at.u[0] + 1.0).signum(), 0, 1.0);
             (0..2).for_each(|i| model.add_direct(at.theta[i], 2 + i, WEIGHT));
             (model.jac[(0, 0)], model.jac[(1, 0)]) = (1.0, 1.0);
         }
@@ -78,7 +83,7 @@ impl<F: Fn([f64; 2]) -> [f64; 2] + Sync> EstimationProblem for Told<F> {
         out: &mut [f64],
     ) -> Result<(), String> {
         if k == 0 {
-            out.copy_from_slice(&self.0([at.theta[0], at.theta[1]]));
+            out.copy_from_slice(&(self.slope)([at.theta[0], at.theta[1]]));
         }
         Ok(())
     }
@@ -92,7 +97,7 @@ const WANTED: [f64; 2] = [-WEIGHT * BEST[0], -WEIGHT * BEST[1]];
 
 /// The parameters found, and whether whole steps were trusted and how often the slope was found since they were not.
 fn found(slope: impl Fn([f64; 2]) -> [f64; 2] + Sync) -> ([f64; 2], bool, usize) {
-    let problem = Told(slope);
+    let problem = Told { slope, kink: 0.0 };
     let options = SolverOptions { marginal: true, significance: 0.0, ..SolverOptions::default() };
     let mut solver = Solver::new(&problem, options).unwrap();
     let guess = Trajectory { xs: vec![vec![0.0]; 2], us: vec![vec![0.0], Vec::new()], theta: vec![0.0; 2] };
@@ -154,4 +159,35 @@ fn a_slope_that_cannot_be_followed_comes_to_an_end() {
     let (theta, trusted, renewals) = found(answer);
     assert!(theta.iter().all(|t| t.abs() < 50.0), "{theta:?}");
     assert!(!trusted && renewals == RENEWALS, "{trusted} {renewals}");
+}
+
+/// At a kink the trajectory promises gains for ever, and parameters that wait for it wait for ever.
+#[test]
+fn parameters_do_not_wait_for_a_trajectory_that_a_kink_holds_up() {
+    let answer = |t: [f64; 2]| [WANTED[0] + 0.5 * (t[0] - BEST[0]), WANTED[1]];
+    let problem = Told { slope: answer, kink: 0.1 };
+    let options = SolverOptions { marginal: true, iterations: 40, ..SolverOptions::default() };
+    let mut solver = Solver::new(&problem, options).unwrap();
+    for u in [0.0, -0.98, -1.03] {
+        let guess = Trajectory { xs: vec![vec![0.0]; 2], us: vec![vec![u], vec![]], theta: vec![0.0; 2] };
+        let outcome = solver.solve(&guess).unwrap();
+        assert_eq!(outcome.status, Status::Converged, "from {u}: {:?}", outcome.record);
+        let trials: usize = outcome.record.iter().map(|i| i.trials).sum();
+        assert!(trials < 60 && outcome.violation < 2e-10, "from {u}: {trials} {:?}", outcome.record);
+        let now = &solver.now;
+        assert!(apart([now.theta[0], now.theta[1]], BEST) < 3e-3, "from {u}: {:?}", now.theta);
+        assert!((now.us[0][0] + 1.0).abs() < 0.03 && now.xs[0][0].abs() < 0.03, "from {u}: {now:?}");
+    }
+}
+
+#[test]
+fn steps_to_and_fro_at_one_distance_end_the_trust() {
+    let judged = |gains: &[f64]| {
+        let mut marginal = Marginal::new(2, 2, 2);
+        gains.iter().for_each(|&gain| marginal.judge(gain));
+        marginal.trusted
+    };
+    assert!(judged(&[10.0, 4.0, 3.9, 3.8, 1.9, 5.0, 4.0]));
+    assert!(!judged(&[10.0, 9.0, 8.0, 7.0]));
+    assert!(!judged(&[1.0, 11.0]));
 }
