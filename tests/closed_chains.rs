@@ -91,13 +91,19 @@ fn motions_are_found_recorded_and_learnt_from() {
     assert!(said.contains("base") || said.contains("told apart"), "{said}");
     let summary: Value =
         serde_json::from_str(&std::fs::read_to_string(folder.join("found/summary.json")).unwrap()).unwrap();
-    for motor in
-        summary["limbs"].as_array().unwrap().iter().flat_map(|limb| limb["motors"].as_array().unwrap())
-    {
-        let number = |key: &str| motor[key].as_f64().unwrap();
-        assert!(number("validation_rms_nm") < 1.5 * NOISE_NM, "{motor}");
-        assert!(number("validation_rms_nm") < 0.5 * number("validation_model_rms_nm"), "{motor}");
+    // A limb of which some motor is predicted a thousandth worse with learnt links is told a mixture with the files' links.
+    let mut whole = 0;
+    for limb in summary["limbs"].as_array().unwrap() {
+        let learnt = limb["belief"]["learnt_share"].as_f64().unwrap();
+        assert!(learnt >= 0.5, "{limb}");
+        whole += usize::from(learnt == 1.0);
+        for motor in limb["motors"].as_array().unwrap() {
+            let number = |key: &str| motor[key].as_f64().unwrap();
+            assert!(learnt < 1.0 || number("validation_rms_nm") < 1.5 * NOISE_NM, "{motor}");
+            assert!(number("validation_rms_nm") < 0.5 * number("validation_model_rms_nm"), "{motor}");
+        }
     }
+    assert!(whole >= 3, "{whole} of four limbs are told whole");
     // The exponents of friction besides: nothing for the robot's files comes of them.
     let bent = surelift(folder, &learn.replace("--out found", "--friction-exponent --out bent"));
     let said = String::from_utf8_lossy(&bent.stdout).into_owned();
