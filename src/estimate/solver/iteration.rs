@@ -235,7 +235,7 @@ impl<P: EstimationProblem> Solver<'_, P> {
     /// model knows of (Coulomb friction, where a joint's speed leaves the straight line about zero) ends such a step, and all others after
     /// it: each promises what lies beyond its kinks, the more of them there are the more, and they are as many as there are stages. What is
     /// left to be gained is then what steps do gain. Where the model holds, a step gains what it promised and this says nothing.
-    fn is_held_up(&mut self, before: f64, taken: Taken) -> bool {
+    pub(super) fn is_held_up(&mut self, before: f64, taken: Taken) -> bool {
         let counts = WAITING.max(self.options.significance);
         let promised = self.gain();
         self.options.marginal

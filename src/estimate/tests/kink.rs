@@ -80,6 +80,8 @@ fn a_kink_at_the_minimum_does_not_keep_gaps_open() {
         let outcome = solver.solve(&guess).unwrap();
         assert_eq!(outcome.status, Status::Converged, "from {u}: {:?}", outcome.record);
         assert!(outcome.violation <= 2e-10 && outcome.cost <= significance, "{outcome:?}");
+        // The least step that closes the gaps leaves none.
+        assert_eq!(outcome.record.len(), 2, "from {u}: {:?}", outcome.record);
         let found = solver.trajectory();
         assert!(found.us[0][0].abs() <= 2.0 * HEIGHT && (found.xs[0][0] - 1.0).abs() < 0.1, "{found:?}");
     }

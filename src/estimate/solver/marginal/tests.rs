@@ -1,6 +1,7 @@
 //! What happens where steps of scoring lead astray.
 
 use super::*;
+use crate::estimate::solver::line_search::Taken;
 use crate::estimate::solver::{SolverOptions, Status};
 use crate::estimate::{ParameterModel, Point, StageModel, StageSize, StageValues, Trajectory};
 
@@ -190,4 +191,26 @@ fn steps_to_and_fro_at_one_distance_end_the_trust() {
     assert!(judged(&[10.0, 4.0, 3.9, 3.8, 1.9, 5.0, 4.0]));
     assert!(!judged(&[10.0, 9.0, 8.0, 7.0]));
     assert!(!judged(&[1.0, 11.0]));
+}
+
+/// A step that gains a fifth of what it promised, and less than counts, is held up; one that gains a third of it is not, nor is one that gains
+/// a fifth of much, nor any without the trajectory integrated out.
+#[test]
+fn steps_that_gain_little_of_little_are_held_up() {
+    let (mut told, problem) = (Vec::new(), Told { slope: |_: [f64; 2]| [0.0; 2], kink: 0.0 });
+    for (marginal, significance, u) in
+        [(true, 0.0, -0.99), (true, 0.0, 0.0), (true, 10.0, 0.0), (false, 0.0, -0.99)]
+    {
+        let options = SolverOptions { marginal, significance, iterations: 0, ..SolverOptions::default() };
+        let mut solver = Solver::new(&problem, options).unwrap();
+        let guess =
+            Trajectory { xs: vec![vec![0.0], vec![-1.0]], us: vec![vec![u], vec![]], theta: vec![0.0; 2] };
+        solver.minimise(&guess, false, None).unwrap();
+        let promised = solver.gain();
+        assert!(promised > 0.0);
+        let after = |share: f64| Taken { length: 1.0, merit: Some(FLOOR - share * promised) };
+        told.push((solver.is_held_up(FLOOR, after(0.2)), solver.is_held_up(FLOOR, after(0.3))));
+        assert!(!solver.is_held_up(FLOOR, Taken { length: 1.0, merit: None }));
+    }
+    assert_eq!(told, [(true, false), (false, false), (true, false), (false, false)]);
 }
