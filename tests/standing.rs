@@ -132,6 +132,21 @@ fn a_motion_tells_twice_as_much_as_a_sway() {
     assert!((gained / told).exp() < 0.5, "{gained} {told}");
 }
 
+/// For all links at once none need be named.
+#[test]
+fn no_link_need_be_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let arguments =
+        [&["excite"], &ANYMAL[..], &["--evaluations", "3", "--out", out.to_str().unwrap()]].concat();
+    let output = surelift(&arguments);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(
+        (summary(&out)["deviations"].as_array().unwrap().len(), number(&summary(&out), "told_directions")),
+        (0, 0.0)
+    );
+}
+
 /// A sway that asks for more friction than there is is compared as it is, and made smaller.
 #[test]
 fn a_sway_that_would_slip_is_made_smaller() {

@@ -199,20 +199,10 @@ fn standing_task<'a>(
             ))
         })
     };
-    let (base, joints) =
-        (if robot.has_free_flyer() { 7 } else { 0 }, robot.nv() - if robot.has_free_flyer() { 6 } else { 0 });
-    let given = args.stand.len();
-    if given == 0 || joints % given != 0 {
-        return Err(bad(format!(
-            "--stand: {given} angles, expected {joints}, or a number of them that divides it"
-        )));
-    }
-    let mut start = configuration::neutral(robot);
-    start[base..].iter_mut().zip(args.stand.iter().cycle()).for_each(|(q, x)| *q = *x);
     Ok(StandingTask {
         robot,
         feet: args.contacts.iter().map(foot).collect::<Result<_, _>>()?,
-        start,
+        start: standing_start(&args.stand, robot).map_err(bad)?,
         friction: args.friction,
         shapes,
         clearance_m: args.clearance_m,
@@ -228,6 +218,21 @@ fn standing_task<'a>(
         seed: args.seed,
         beside: args.beside.as_deref().map(|file| posture(robot, file)).transpose()?,
     })
+}
+
+/// Where the robot stands: its base level, its joints at the angles of `stand`, repeated.
+fn standing_start(stand: &[f64], robot: &Model) -> Result<Vec<f64>, String> {
+    let (base, joints) =
+        (if robot.has_free_flyer() { 7 } else { 0 }, robot.nv() - if robot.has_free_flyer() { 6 } else { 0 });
+    let given = stand.len();
+    if given == 0 || joints % given != 0 {
+        return Err(format!(
+            "--stand: {given} angles, expected {joints}, or a number of them that divides it"
+        ));
+    }
+    let mut start = configuration::neutral(robot);
+    start[base..].iter_mut().zip(stand.iter().cycle()).for_each(|(q, x)| *q = *x);
+    Ok(start)
 }
 
 /// The posture that the problem in `file` simulates.

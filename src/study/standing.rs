@@ -210,11 +210,14 @@ impl StandingTask<'_> {
     /// The motion with what it uses of the limits, looked at finely; made smaller until it keeps them.
     fn told(&self, search: &Search<'_>, found: Found) -> Result<StandingMotion, StandingError> {
         let Found { best, judge, random } = found;
-        let series = |x: &[f64]| self.sway(&search.support, &search.ranges, x);
-        let (x, told) = self.shrunk(&best.x, &|x| {
-            let sway = series(x)?;
-            Ok(search.told(&self.along(&sway), 1.0, &judge).ok())
-        })?;
+        let mut x = best.x;
+        let told = loop {
+            let sway = self.sway(&search.support, &search.ranges, &x)?;
+            if let Ok(told) = search.told(&self.along(&sway), 1.0, &judge) {
+                break told;
+            }
+            x.iter_mut().for_each(|x| *x *= SMALLER);
+        };
         let beside = self.beside.as_ref().map(|posture| self.beside(posture, search, &judge)).transpose()?;
         let names =
             ["base x", "base y", "base z", "base turn x", "base turn y", "base turn z"].map(str::to_owned);
@@ -238,21 +241,6 @@ impl StandingTask<'_> {
             self_collision: told.links,
             beside,
         })
-    }
-
-    /// A motion made smaller until `told` says something of it.
-    fn shrunk<T>(
-        &self,
-        x: &[f64],
-        told: &dyn Fn(&[f64]) -> Result<Option<T>, StandingError>,
-    ) -> Result<(Vec<f64>, T), StandingError> {
-        let mut x = x.to_vec();
-        loop {
-            if let Some(told) = told(&x)? {
-                return Ok((x, told));
-            }
-            x.iter_mut().for_each(|x| *x *= SMALLER);
-        }
     }
 
     /// Deviations link by link.

@@ -16,6 +16,8 @@ const HALF_S: f64 = 1e-4;
 
 /// A motion that uses too much is made smaller by no more than this at a time.
 const LARGEST_STEP: f64 = 0.7;
+/// Sizes that are tried; the smallest hardly moves, and the task can stand still.
+const TRIES: usize = 40;
 
 /// What a motion tells that was not searched for, in the same time.
 #[derive(Debug, Clone, Serialize)]
@@ -49,14 +51,21 @@ impl StandingTask<'_> {
         judge: &Judge,
     ) -> Result<Beside, StandingError> {
         let whole = self.compared(posture, search, judge)?;
-        let (mut share, mut used, mut within_limits) = (1.0, whole.used.most(), None);
-        while !(used <= 1.0) {
+        let (mut share, mut used) = (1.0, whole.used.most());
+        // A series is told as it is: it was found within limits of its own.
+        let tries = if posture.series.is_some() { 0 } else { TRIES };
+        for _ in 0..tries {
+            if used <= 1.0 {
+                break;
+            }
             share *= (1.0 / used).clamp(LARGEST_STEP, SMALLER);
             let smaller = self.compared(&scaled(posture, share), search, judge)?;
             used = smaller.used.most();
-            within_limits = Some((share, smaller));
+            if used <= 1.0 {
+                return Ok(Beside { whole, within_limits: Some((share, smaller)) });
+            }
         }
-        Ok(Beside { whole, within_limits })
+        Ok(Beside { whole, within_limits: None })
     }
 
     fn compared(

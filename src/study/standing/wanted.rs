@@ -76,6 +76,9 @@ impl Wanted {
 
     /// Directions of all wanted parameters together that such rows tell better than they were known.
     pub fn told(&self, information: &DMatrix<f64>) -> usize {
+        if self.before.is_empty() {
+            return 0;
+        }
         // A variance that is less than half of what it was.
         self.precision(information).symmetric_eigenvalues().iter().filter(|x| **x > 2.0).count()
     }
@@ -104,6 +107,14 @@ mod tests {
         let half = 0.5f64.ln();
         assert!((wanted.log_determinant(&information) - half).abs() < 1e-12);
         assert!((wanted.log_deviations(&information) - half).abs() < 1e-12);
+    }
+
+    #[test]
+    fn nothing_is_told_where_nothing_is_wanted() {
+        let wanted = Wanted::new(&load_model("go1").unwrap(), &[]).unwrap();
+        let none = DMatrix::zeros(0, 0);
+        assert!(wanted.deviations(&none).is_empty());
+        assert_eq!((wanted.told(&none), wanted.log_determinant(&none)), (0, 0.0));
     }
 
     #[test]
