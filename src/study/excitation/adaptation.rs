@@ -1,7 +1,8 @@
 //! Search by adaptation of a covariance matrix (CMA-ES; Hansen 2016, "The CMA evolution strategy: a tutorial", arXiv:1604.00772).
 //!
 //! Points are drawn from a normal distribution, and the best half of them tells where it goes on and how it is stretched. Nothing but the order of points enters, so the measure may have
-//! kinks and holes. All constants are the tutorial's.
+//! kinks and holes. Learning rates are those of the tutorial's first version. Weights are not negative, a generation has an even number of points, and the step is halved where no point is
+//! of any use.
 
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
 use rand::Rng;
