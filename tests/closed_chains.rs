@@ -99,7 +99,8 @@ fn motions_are_found_recorded_and_learnt_from() {
         whole += usize::from(learnt == 1.0);
         for motor in limb["motors"].as_array().unwrap() {
             let number = |key: &str| motor[key].as_f64().unwrap();
-            assert!(learnt < 1.0 || number("validation_rms_nm") < 1.5 * NOISE_NM, "{motor}");
+            let most = if learnt < 1.0 { 3.0 } else { 1.5 };
+            assert!(number("validation_rms_nm") < most * NOISE_NM, "{motor}");
             assert!(number("validation_rms_nm") < 0.5 * number("validation_model_rms_nm"), "{motor}");
         }
     }

@@ -156,11 +156,14 @@ fn a_sway_that_would_slip_is_made_smaller() {
         motion(&folder.path().join("out"), &["--friction", "0.3", "--evaluations", "5", "--beside", &file]);
     let whole = &found["beside"]["whole"];
     // Where a foot would lift it is infinite, which JSON does not know.
-    assert!(whole["used"]["friction"].as_f64().is_none_or(|share| share > 1.0), "{whole}");
+    let friction = &whole["used"].as_object().unwrap()["friction"];
+    assert!(friction.as_f64().is_none_or(|share| share > 1.0), "{whole}");
     let [share, within] = [0, 1].map(|k| &found["beside"]["within_limits"][k]);
     assert!((0.3..1.0).contains(&share.as_f64().unwrap()), "{share}");
     let shares = within["used"].as_object().unwrap().values().map(|x| x.as_f64().unwrap());
-    assert!(shares.fold(0.0, f64::max) <= 1.0, "{within}");
+    let most = shares.fold(0.0, f64::max);
+    // The largest that does, about.
+    assert!((0.95..=1.0).contains(&most), "{within}");
     assert!(ratio(&within["deviations"][0], &whole["deviations"][0]) > 1.0);
 }
 
@@ -232,6 +235,11 @@ fn bad_input_names_its_culprit() {
     for (more, culprit) in [
         (&["--friction", "0"][..], "friction"),
         (&["--duration", "0"], "duration"),
+        (&["--duration", "601"], "duration: 601 s"),
+        (&["--links", "base,base"], "`base` twice"),
+        (&["--motions", "2"], "--contacts"),
+        (&["--unknown", "friction"], "--contacts"),
+        (&["--least-singular-value", "0.1"], "--contacts"),
         (&["--sole", "0.1"], "--sole"),
         (&["--links", "nobody"], "no link `nobody`"),
         (&["--goal", "deviations"], "links"),
@@ -239,7 +247,7 @@ fn bad_input_names_its_culprit() {
         (&["--clearance-m", "0"], "clearance"),
         (&["--clearance-m", "NaN"], "clearance"),
         // Its legs are nearer to its trunk where it starts.
-        (&["--clearance-m", "0.3"], "cannot stand at its start: the distance of links"),
+        (&["--clearance-m", "0.3"], "m apart, expected 0.3333 m"),
         (&["--torque-deviation-nm", "0"], "torque deviation"),
         (&["--torque-deviation-nm", "NaN"], "torque deviation"),
         (&["--beside", "nothing.toml"], "nothing.toml"),

@@ -7,8 +7,9 @@ use clap::{Args, ValueEnum};
 use super::{Failure, say};
 use crate::report::excitation as report;
 use crate::report::standing as standing_report;
-use crate::robot::{self, LinkShape, LoopKind, Model, configuration};
+use crate::robot::{self, LinkedModel, LoopKind, Model, configuration};
 use crate::simulate::Posture;
+use crate::simulate::sway::BASE;
 use crate::study::estimation::EstimationStudy;
 use crate::study::limbs::LimbUnknown;
 use crate::study::limbs::excite::ExcitationTask;
@@ -34,18 +35,18 @@ pub struct ExciteArgs {
     #[arg(value_name = "NAME_OR_PATH")]
     pub robot: String,
     /// What is to be learnt
-    #[arg(long, value_enum, default_value = "everything")]
+    #[arg(long, value_enum, default_value = "everything", conflicts_with = "contacts")]
     pub unknown: Learnt,
     /// Number of motions, at most 20
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=report::MOST_MOTIONS as i64))]
+    #[arg(long, value_name = "N", default_value_t = 3, conflicts_with = "contacts", value_parser = clap::value_parser!(u16).range(1..=report::MOST_MOTIONS as i64))]
     pub motions: u16,
     /// Duration of each, s
     #[arg(long, value_name = "S", default_value_t = 5.0)]
     pub duration: f64,
     /// Least proven singular value of the loops' Jacobian by the passive joints, m/rad: the distance to singular postures
-    #[arg(long, value_name = "SIGMA", default_value_t = 0.01)]
+    #[arg(long, value_name = "SIGMA", default_value_t = 0.01, conflicts_with = "contacts")]
     pub least_singular_value: f64,
-    /// Changes of a motion that are tried, for each limb
+    /// Changes of a motion that are tried, for each limb; on feet 400 times as many, by the degrees of freedom
     #[arg(long, value_name = "N", default_value_t = 150)]
     pub evaluations: u32,
     /// Of the random search
@@ -81,7 +82,7 @@ pub struct ExciteArgs {
     /// Deviation of the noise of the motors' torque sensors, N m, of samples 10 ms apart
     #[arg(long, value_name = "NM", default_value_t = 0.2, requires = "contacts")]
     pub torque_deviation_nm: f64,
-    /// Problem of `surelift estimate` with the same robot, whose simulated posture is compared with: what it tells in the same time
+    /// Problem of `surelift estimate` with the same robot, whose simulated sway and swing are compared with: what they tell in the same time
     #[arg(long, value_name = "FILE", requires = "contacts")]
     pub beside: Option<PathBuf>,
     /// Where to write the results
@@ -124,10 +125,11 @@ const WRITTEN_HZ: f64 = 200.0;
 /// # Errors
 /// Bad input if the robot, a setting or the folder cannot be used.
 pub fn run(args: &ExciteArgs) -> Result<u8, Failure> {
-    let (robot, shapes) = robot::load_model_with_shapes(&args.robot).map_err(|e| Failure::input(&e))?;
+    let robot = robot::load_model_with_shapes(&args.robot).map_err(|e| Failure::input(&e))?;
     if !args.contacts.is_empty() {
-        return on_feet(args, &robot, shapes);
+        return on_feet(args, &robot);
     }
+    let robot = robot.model;
     report::check_destination(&args.out)?;
     let motions = usize::from(args.motions);
     let task = ExcitationTask {
@@ -150,9 +152,9 @@ pub fn run(args: &ExciteArgs) -> Result<u8, Failure> {
 }
 
 /// The motion of a robot on its feet.
-fn on_feet(args: &ExciteArgs, robot: &Model, shapes: Vec<LinkShape>) -> Result<u8, Failure> {
+fn on_feet(args: &ExciteArgs, robot: &LinkedModel) -> Result<u8, Failure> {
     standing_report::check_destination(&args.out)?;
-    let task = standing_task(args, robot, shapes).map_err(|reason| Failure::input(&reason))?;
+    let task = standing_task(args, robot).map_err(|reason| Failure::input(&reason))?;
     let found = task.run().map_err(|e| Failure::input(&e))?;
     let count = (args.duration * WRITTEN_HZ).ceil() as usize + 1;
     let states = task.states(&found, count).map_err(|e| Failure::input(&e))?;
@@ -161,11 +163,8 @@ fn on_feet(args: &ExciteArgs, robot: &Model, shapes: Vec<LinkShape>) -> Result<u
     Ok(0)
 }
 
-fn standing_task<'a>(
-    args: &ExciteArgs,
-    robot: &'a Model,
-    shapes: Vec<LinkShape>,
-) -> Result<StandingTask<'a>, StandingError> {
+fn standing_task<'a>(args: &ExciteArgs, linked: &'a LinkedModel) -> Result<StandingTask<'a>, StandingError> {
+    let robot = &linked.model;
     let bad = |words: String| StandingError::Setting(words);
     let (kind, sole_m) = match args.sole[..] {
         [] => (LoopKind::Point, [0.0; 2]),
@@ -199,12 +198,16 @@ fn standing_task<'a>(
             ))
         })
     };
+    if let Some(k) = (1..args.links.len()).find(|&k| args.links[..k].contains(&args.links[k])) {
+        return Err(bad(format!("--links: `{}` twice, expected each link once", args.links[k])));
+    }
     Ok(StandingTask {
         robot,
         feet: args.contacts.iter().map(foot).collect::<Result<_, _>>()?,
         start: standing_start(&args.stand, robot).map_err(bad)?,
         friction: args.friction,
-        shapes,
+        shapes: linked.shapes.clone(),
+        ignored: linked.ignored.clone(),
         clearance_m: args.clearance_m,
         wanted: args.links.iter().map(link).collect::<Result<_, _>>()?,
         goal: match args.goal {
@@ -222,8 +225,7 @@ fn standing_task<'a>(
 
 /// Where the robot stands: its base level, its joints at the angles of `stand`, repeated.
 fn standing_start(stand: &[f64], robot: &Model) -> Result<Vec<f64>, String> {
-    let (base, joints) =
-        (if robot.has_free_flyer() { 7 } else { 0 }, robot.nv() - if robot.has_free_flyer() { 6 } else { 0 });
+    let (base, joints) = if robot.has_free_flyer() { (7, robot.nv() - BASE) } else { (0, robot.nv()) };
     let given = stand.len();
     if given == 0 || joints % given != 0 {
         return Err(format!(

@@ -101,7 +101,10 @@ fn nearest(found: &StandingMotion) -> String {
         Some((distance, [a, b])) => {
             format!("{} mm, `{a}` and `{b}`, of {} pairs{left_out}", figure(1e3 * distance), links.pairs)
         }
-        None => "not looked at: no capsules in the robot's file".to_owned(),
+        None if links.overlap_at_start.is_empty() => {
+            "not looked at: no capsules in the robot's file".to_owned()
+        }
+        None => format!("not looked at{left_out}"),
     }
 }
 

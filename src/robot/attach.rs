@@ -82,6 +82,11 @@ fn closed_at_fault(joints: &[Joint], (name, position): (&str, f64)) -> Option<St
     let Some(joint) = joints.iter().find(|joint| joint.name == name) else {
         return Some(format!("closed_at: no moving joint is named `{name}`"));
     };
+    if joint.kind.nq() != 1 {
+        return Some(format!(
+            "closed_at.{name}: the joint has more than one position, expected one that has one"
+        ));
+    }
     let (lower, upper) = joint.limits.position.unwrap_or((f64::MIN, f64::MAX));
     let within = (lower..=upper).contains(&position);
     (!within).then(|| format!("closed_at.{name} is {position}, expected a number from {lower} to {upper}"))

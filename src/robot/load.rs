@@ -57,14 +57,25 @@ pub fn load_model(path: impl AsRef<Path>) -> Result<Model, RobotError> {
     Ok(load_file(&path, None, &mut Judge::strict())?.stated.model)
 }
 
-/// As [`load_model`], with the capsules of its links: those that its TOML states, or one around each collision primitive of the URDF. Meshes are not looked at.
+/// A model and the shapes of its links.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinkedModel {
+    /// The tree.
+    pub model: Model,
+    /// Capsules that the TOML states, or one around each collision primitive of the URDF; meshes are not looked at.
+    pub shapes: Vec<LinkShape>,
+    /// Pairs of capsules that the TOML ignores.
+    pub ignored: Vec<IgnoredPair>,
+}
+
+/// As [`load_model`], with the capsules of its links.
 ///
 /// # Errors
 /// As [`load_model`].
-pub fn load_model_with_shapes(path: impl AsRef<Path>) -> Result<(Model, Vec<LinkShape>), RobotError> {
+pub fn load_model_with_shapes(path: impl AsRef<Path>) -> Result<LinkedModel, RobotError> {
     let path = find(path.as_ref(), Path::new("."))?;
     let stated = load_file(&path, None, &mut Judge::strict())?.stated;
-    Ok((stated.model, stated.shapes))
+    Ok(LinkedModel { model: stated.model, shapes: stated.shapes, ignored: stated.ignored_pairs })
 }
 
 /// What another file, at this path, says of joints instead of the robot's own.

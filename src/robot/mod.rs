@@ -94,7 +94,7 @@ pub use uncertainty::Uncertainty;
 #[cfg(feature = "urdf")]
 pub use {
     error::RobotError,
-    load::{find, load_lenient, load_model, load_model_with_shapes},
+    load::{LinkedModel, find, load_lenient, load_model, load_model_with_shapes},
 };
 
 #[cfg(feature = "arm")]

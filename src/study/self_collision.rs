@@ -1,11 +1,11 @@
 //! Which links of a robot keep a distance from each other while motions are searched for, and how near they come.
 //!
 //! Links are the capsules of the robot's file. Bodies that a joint joins share a housing about it, and pairs that overlap where a motion starts do so by their build: both are left out, the latter
-//! by name. Distances are those of plain arithmetic at one configuration; nothing is proven.
+//! by name, and so is what the robot's file ignores. Distances are those of plain arithmetic at one configuration; nothing is proven.
 
 use serde::Serialize;
 
-use crate::robot::{Capsule, LinkShape, Model, Placement, between_capsules};
+use crate::robot::{Capsule, IgnoredPair, LinkShape, Model, Placement, between_capsules};
 
 /// The pairs of capsules that are kept apart.
 #[derive(Debug, Clone)]
@@ -30,13 +30,14 @@ pub struct SelfCollisionReport {
 
 impl SelfCollision {
     /// Of these shapes of the robot, for motions from `start` (length nq).
-    pub fn new(robot: &Model, shapes: &[LinkShape], start: &[f64]) -> Self {
+    pub fn new(robot: &Model, (shapes, ignored): (&[LinkShape], &[IgnoredPair]), start: &[f64]) -> Self {
         let count = shapes.len();
         let mut own =
             Self { shapes: shapes.to_vec(), pairs: vec![], left_out: vec![], frames: vec![], placed: vec![] };
         own.place(robot, start);
         for (a, b) in (0..count).flat_map(|a| (a + 1..count).map(move |b| (a, b))) {
-            if robot.adjacent(shapes[a].joint, shapes[b].joint) {
+            let said = ignored.iter().any(|pair| [(pair.a, pair.b), (pair.b, pair.a)].contains(&(a, b)));
+            if said || robot.adjacent(shapes[a].joint, shapes[b].joint) {
                 continue;
             }
             if between_capsules(&own.placed[a], &own.placed[b]) > 0.0 {
@@ -85,10 +86,10 @@ impl SelfCollision {
 mod tests {
     use super::*;
     use crate::robot::configuration::neutral;
-    use crate::robot::load_model_with_shapes;
+    use crate::robot::{LinkedModel, load_model_with_shapes};
 
     fn go1() -> (Model, Vec<LinkShape>, Vec<f64>) {
-        let (robot, shapes) = load_model_with_shapes("go1").unwrap();
+        let LinkedModel { model: robot, shapes, .. } = load_model_with_shapes("go1").unwrap();
         let mut start = neutral(&robot);
         (0..4).for_each(|leg| start[7 + 3 * leg..10 + 3 * leg].copy_from_slice(&[0.0, 0.8, -1.6]));
         (robot, shapes, start)
@@ -98,7 +99,7 @@ mod tests {
     #[test]
     fn distances_are_those_of_the_nearest_points() {
         let (robot, shapes, start) = go1();
-        let mut links = SelfCollision::new(&robot, &shapes, &start);
+        let mut links = SelfCollision::new(&robot, (&shapes, &[]), &start);
         for turn in [0.0, -0.2, -0.4] {
             let mut q = start.clone();
             // The front left leg swings inwards, with its calf.
@@ -126,7 +127,7 @@ mod tests {
     #[test]
     fn legs_that_cross_are_found_by_name() {
         let (robot, shapes, start) = go1();
-        let mut links = SelfCollision::new(&robot, &shapes, &start);
+        let mut links = SelfCollision::new(&robot, (&shapes, &[]), &start);
         assert!(links.nearest(&robot, &start).0 > 0.01);
         let mut q = start;
         (q[7], q[10]) = (-0.7, 0.7);
@@ -136,14 +137,26 @@ mod tests {
     }
 
     #[test]
+    fn what_a_file_ignores_is_not_looked_at() {
+        let (robot, shapes, start) = go1();
+        let all = SelfCollision::new(&robot, (&shapes, &[]), &start);
+        // Given the other way round.
+        let (a, b) = all.pairs[3];
+        let ignored = IgnoredPair { a: b, b: a, reason: "cables".to_owned() };
+        let links = SelfCollision::new(&robot, (&shapes, &[ignored]), &start);
+        assert_eq!(links.pairs.len() + 1, all.pairs.len());
+        assert!(!links.pairs.contains(&(a, b)));
+    }
+
+    #[test]
     fn what_overlaps_by_its_build_is_named_and_left_out() {
         let (robot, mut shapes, start) = go1();
         let trunk = shapes.iter_mut().find(|shape| shape.name == "trunk").unwrap();
         trunk.capsule.radius = 0.2;
-        let links = SelfCollision::new(&robot, &shapes, &start);
+        let links = SelfCollision::new(&robot, (&shapes, &[]), &start);
         let told = links.told((f64::INFINITY, None));
         assert!(told.overlap_at_start.iter().any(|pair| pair[0] == "trunk" && pair[1].ends_with("thigh")));
         assert!(told.nearest.is_none() && told.pairs > 20);
-        assert_eq!(SelfCollision::new(&robot, &[], &start).told((f64::INFINITY, None)).pairs, 0);
+        assert_eq!(SelfCollision::new(&robot, (&[], &[]), &start).told((f64::INFINITY, None)).pairs, 0);
     }
 }

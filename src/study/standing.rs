@@ -1,8 +1,8 @@
 //! Motions of a robot on its feet from which the inertia of its links is learnt best.
 //!
-//! The base and joints that carry nothing follow Fourier series from rest to rest; legs follow them, so that feet stand where they stand exactly. A search begins with random motions that keep
-//! the limits and changes the best one where that helps. Limits are those of joints (position, speed, torque), of the friction cones, of what each foot has to carry, and of the soles. Torques
-//! and forces are those of the nominal robot; of all that make the motion the torques are the least in the mean square.
+//! The base and joints that carry nothing follow Fourier series from rest to rest; legs follow them, so that feet stand where they stand exactly. Random motions that
+//! keep the limits tell how columns are scaled; a search from rest then learns which motions tell more. Limits are those of joints (position, speed, torque), of the friction cones, of what each foot has to carry, and of the soles. Torques
+//! and forces are those of the nominal robot; of all that make the motion those are chosen that are small together with the forces along the ground.
 //!
 //! What sensors on the motors tell are the rows of G'(M a + h) = G' S tau, which no force of a foot enters ([`crate::dynamics::constraint::reduced`]; [1, appendix B] has the rows of the base).
 //! Links that no joint joins stay apart, by the capsules of the robot's file. Limits are looked at in samples, ten times finer at the end. Nothing here is a bound.
@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use crate::dynamics::constraint::reduced::ReducedError;
 use crate::inertia::INERTIAL;
-use crate::robot::{LinkShape, LoopKind, Model};
+use crate::robot::{IgnoredPair, LinkShape, LoopKind, Model};
 use crate::simulate::sway::BASE;
 use crate::simulate::{Posture, Sway, SwayState};
 use crate::trajectory::{Fourier, TrajectoryError};
@@ -28,7 +28,7 @@ mod wanted;
 pub use beside::{Beside, Compared};
 pub use saved::read_motion;
 use search::{Found, Search};
-use support::Support;
+use support::{APART, Support};
 pub use support::{Carried, LimitShares};
 use wanted::Wanted;
 
@@ -119,6 +119,8 @@ pub struct StandingTask<'a> {
     pub friction: f64,
     /// Capsules of its links; without any, nothing keeps links from each other.
     pub shapes: Vec<LinkShape>,
+    /// Pairs of them that the robot's file ignores.
+    pub ignored: Vec<IgnoredPair>,
     /// How far links that no joint joins have to stay from each other, m.
     pub clearance_m: f64,
     /// Bodies whose inertial parameters are wanted; of all together base parameters, of some their deviations are told.
@@ -129,7 +131,7 @@ pub struct StandingTask<'a> {
     pub torque_deviation_nm: f64,
     /// Duration, s.
     pub duration_s: f64,
-    /// Random motions to begin with, and changes that are tried after that.
+    /// Random motions to begin with, and motions that are tried after that.
     pub evaluations: (usize, usize),
     /// Of the search.
     pub seed: u64,
@@ -188,6 +190,9 @@ pub struct StandingMotion {
     pub beside: Option<Beside>,
 }
 
+/// Longest motion, s: it is written with 200 states a second.
+const LONGEST_S: f64 = 600.0;
+
 /// One sample in so much time, s, is what deviations are told for.
 const SAMPLED_S: f64 = 0.01;
 
@@ -202,6 +207,8 @@ impl StandingTask<'_> {
         self.check_start(&support)?;
         let ranges = self.ranges(support.swinging());
         let wanted = Wanted::new(self.robot, &self.wanted).map_err(StandingError::Setting)?;
+        // What cannot be compared is found out before the search.
+        self.beside.as_ref().map(|posture| self.uses(posture, &support)).transpose()?;
         let search = Search { task: self, support, ranges, wanted };
         let found = search.run()?;
         self.told(&search, found)
@@ -287,8 +294,8 @@ impl StandingTask<'_> {
         ensure(self.clearance_m > 0.0 && self.clearance_m.is_finite(), &|| {
             format!("clearance: {} m, expected a number above 0", self.clearance_m)
         })?;
-        ensure(self.duration_s > 0.0 && self.duration_s.is_finite(), &|| {
-            format!("duration: {} s, expected a number above 0", self.duration_s)
+        ensure(self.duration_s > 0.0 && self.duration_s <= LONGEST_S, &|| {
+            format!("duration: {} s, expected a number above 0, at most {LONGEST_S}", self.duration_s)
         })?;
         ensure(self.evaluations.0 > 0, &|| "evaluations: expected at least one random motion".to_owned())?;
         for foot in &self.feet {
@@ -308,14 +315,22 @@ impl StandingTask<'_> {
         let still = vec![vec![[0.0; 2]; HARMONICS - 1]; BASE + support.swinging().len()];
         let rest = Fourier::at_rest(&vec![0.0; still.len()], &still, self.duration_s)?;
         let sway = Sway::new(&self.start, support.swinging(), rest);
-        let (what, share) = match support.clone().look(&self.along(&sway), 1, f64::INFINITY, None) {
+        let mut looking = support.clone();
+        let (what, share) = match looking.look(&self.along(&sway), 1, f64::INFINITY, None) {
             Ok((used, _)) => used.worst(),
             Err(reason) => (reason, f64::INFINITY),
         };
         let reason = || {
-            format!(
-                "the robot cannot stand at its start: {what}: {share:.2} of what there is, expected at most {USED}"
-            )
+            let stands = format!("the robot cannot stand at its start: {what}: {share:.2}");
+            match looking.links.told(looking.nearest).nearest {
+                Some((distance, [a, b])) if what == APART => {
+                    let least = self.clearance_m / USED;
+                    format!(
+                        "{stands} of it; `{a}` and `{b}` are {distance:.4} m apart, expected {least:.4} m"
+                    )
+                }
+                _ => format!("{stands} of what there is, expected at most {USED}"),
+            }
         };
         if share <= USED { Ok(()) } else { Err(StandingError::Nothing(reason())) }
     }
@@ -372,13 +387,14 @@ impl StandingTask<'_> {
         let curve =
             Fourier::at_rest(&vec![0.0; motion.coefficients.len()], &motion.coefficients, motion.duration_s)?;
         let sway = Sway::new(&self.start, support.swinging(), curve);
-        let mut near = self.start.clone();
+        let (mut near, mut before) = (self.start.clone(), None::<Vec<f64>>);
         let last = (count.max(2) - 1) as f64;
         let each = |k: usize| {
             let state = sway.at(self.robot, k as f64 / last * motion.duration_s);
             let carried = support.carried(&state, &near);
             let carried = carried.ok_or_else(|| StandingError::Nothing("legs do not reach".to_owned()))?;
-            near.clone_from(&carried.q);
+            near = support::onward(before.as_deref(), &carried.q);
+            before = Some(carried.q.clone());
             Ok(carried)
         };
         (0..count.max(2)).map(each).collect()

@@ -456,10 +456,10 @@ fn finite(what: &'static str, x: &[f64]) -> Result<(), ReducedError> {
     }
 }
 
-#[cfg(test)]
-mod tests;
-
 /// The root of the sum of squares.
 fn norm(x: &[f64]) -> f64 {
     x.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
+
+#[cfg(test)]
+mod tests;

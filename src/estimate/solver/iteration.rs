@@ -89,6 +89,7 @@ impl<P: EstimationProblem> Solver<'_, P> {
         };
         let mut progress = Progress::new(&self.options);
         self.secant.forget();
+        self.closing = false;
         for iteration in 0..=self.options.iterations {
             let last = self.advance(iteration, &mut progress, &mut outcome)?;
             let (cost, violation, line) = (outcome.cost, outcome.violation, outcome.record.last());

@@ -68,6 +68,7 @@ fn faulty_frames_and_loops_are_named() {
         refused("kind = \"point\"", &format!("kind = \"point\"\nclosed_at = {{ {joint} = {at} }}"), parts);
     };
     closed_at("joint_9", "0.0", &["loop.grasp", "closed_at", "`joint_9`"]);
+    closed_at("free_flyer", "0.5", &["loop.grasp", "closed_at.free_flyer", "more than one position"]);
     for bad in ["nan", "inf", "-9.0"] {
         closed_at("joint_2", bad, &["loop.grasp", "closed_at.joint_2", "expected a number from"]);
     }

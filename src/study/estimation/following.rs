@@ -35,7 +35,10 @@ impl EstimationStudy {
         let missing = || field_error(path, "simulate.posture", "missing, expected one to follow".to_owned());
         let simulate = file.simulate.as_ref().ok_or_else(missing)?;
         let written = simulate.posture.as_ref().ok_or_else(missing)?;
-        let reads = reader.reads(simulate, file.step_s.ok_or_else(missing)?)?;
+        let step_s = file
+            .step_s
+            .ok_or_else(|| field_error(path, "step_s", "missing, expected a number of seconds".to_owned()))?;
+        let reads = reader.reads(simulate, step_s)?;
         match reader.posture(&file, written, &Stamps::of_simulation(&reads))? {
             Drive::Posture(posture) => Ok((reader.robot.clone(), *posture)),
             _ => Err(missing()),

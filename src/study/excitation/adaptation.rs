@@ -10,6 +10,9 @@ use rand::Rng;
 /// Smallest eigenvalue of the covariance that is drawn from, as a share of the largest: roundings make less of them.
 const LEAST: f64 = 1e-14;
 
+/// Standard deviation below which points differ by roundings, for coordinates of about 1.
+const SETTLED: f64 = 1e-12;
+
 /// The distribution that points are drawn from.
 #[derive(Debug, Clone)]
 pub(in crate::study) struct Adaptation {
@@ -90,6 +93,11 @@ impl Adaptation {
             (&self.mean + self.sigma * (&self.axes * z)).as_slice().to_vec()
         };
         (0..self.count).map(one).collect()
+    }
+
+    /// Whether points are drawn so near to each other that nothing more is found.
+    pub fn is_settled(&self) -> bool {
+        !(self.sigma * self.lengths.max() >= SETTLED)
     }
 
     /// Learns from the points of a generation, best first; those that count for nothing may be left out at the end.
@@ -192,5 +200,8 @@ mod tests {
         let mut adaptation = Adaptation::new(&[0.0; 4], 1.0);
         adaptation.learn(&[]);
         assert_eq!(adaptation.sigma, 0.5);
+        assert!(!adaptation.is_settled());
+        (0..60).for_each(|_| adaptation.learn(&[]));
+        assert!(adaptation.is_settled());
     }
 }

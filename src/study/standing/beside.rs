@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::search::Search;
 use super::support::{LimitShares, Support};
-use super::{LinkDeviations, SMALLER, StandingError, StandingTask};
+use super::{FINER, LinkDeviations, SAMPLES, StandingError, StandingTask};
 use crate::robot::configuration::difference;
 use crate::simulate::posture::{Foot, Posture, PostureReference};
 use crate::simulate::sway::{BASE, SwayState};
@@ -14,10 +14,8 @@ use crate::study::excitation::Judge;
 /// Half of the interval of the differences that give velocities and accelerations, s: what is cut off is 1e-7 of a motion of 1 Hz, what is rounded 1e-8 m/s^2.
 const HALF_S: f64 = 1e-4;
 
-/// A motion that uses too much is made smaller by no more than this at a time.
-const LARGEST_STEP: f64 = 0.7;
-/// Sizes that are tried; the smallest hardly moves, and the task can stand still.
-const TRIES: usize = 40;
+/// Halvings by which the share of a motion that keeps the limits is found: to half a percent.
+const HALVINGS: usize = 8;
 
 /// What a motion tells that was not searched for, in the same time.
 #[derive(Debug, Clone, Serialize)]
@@ -51,29 +49,38 @@ impl StandingTask<'_> {
         judge: &Judge,
     ) -> Result<Beside, StandingError> {
         let whole = self.compared(posture, search, judge)?;
-        let (mut share, mut used) = (1.0, whole.used.most());
         // A series is told as it is: it was found within limits of its own.
-        let tries = if posture.series.is_some() { 0 } else { TRIES };
-        for _ in 0..tries {
-            if used <= 1.0 {
-                break;
-            }
-            share *= (1.0 / used).clamp(LARGEST_STEP, SMALLER);
-            let smaller = self.compared(&scaled(posture, share), search, judge)?;
-            used = smaller.used.most();
-            if used <= 1.0 {
-                return Ok(Beside { whole, within_limits: Some((share, smaller)) });
-            }
+        if whole.used.most() <= 1.0 || posture.series.is_some() {
+            return Ok(Beside { whole, within_limits: None });
         }
-        Ok(Beside { whole, within_limits: None })
+        let (mut kept, mut refused) = (0.0, 1.0);
+        for _ in 0..HALVINGS {
+            let share = 0.5 * (kept + refused);
+            let keeps = self.uses(&scaled(posture, share), &search.support)?.most() <= 1.0;
+            *if keeps { &mut kept } else { &mut refused } = share;
+        }
+        let within =
+            (kept > 0.0).then(|| self.compared(&scaled(posture, kept), search, judge)).transpose()?;
+        Ok(Beside { whole, within_limits: within.map(|within| (kept, within)) })
     }
 
-    fn compared(
+    /// What a posture uses of the limits.
+    ///
+    /// # Errors
+    /// [`StandingError::Setting`] where legs do not reach.
+    pub(super) fn uses(
         &self,
         posture: &Posture,
-        search: &Search<'_>,
-        judge: &Judge,
-    ) -> Result<Compared, StandingError> {
+        support: &Support<'_>,
+    ) -> Result<LimitShares, StandingError> {
+        let reference = self.reference(posture)?;
+        let motion = |share: f64| self.sampled(&reference, support, share * self.duration_s);
+        let looked = support.clone().look(&motion, SAMPLES * FINER, f64::INFINITY, None);
+        looked.map(|(used, _)| used).map_err(bad)
+    }
+
+    /// Sway and swing of a posture, from this task's start, on this task's feet.
+    fn reference(&self, posture: &Posture) -> Result<PostureReference, StandingError> {
         let foot = |foot: &super::Footprint| Foot {
             frame: foot.frame,
             kind: foot.kind,
@@ -88,10 +95,18 @@ impl StandingTask<'_> {
             circles: vec![],
             ..posture.clone()
         };
-        let bad = |reason| StandingError::Setting(format!("the motion beside: {reason}"));
-        let reference = PostureReference::new(self.robot, standing, &self.start).map_err(bad)?;
+        PostureReference::new(self.robot, standing, &self.start).map_err(bad)
+    }
+
+    fn compared(
+        &self,
+        posture: &Posture,
+        search: &Search<'_>,
+        judge: &Judge,
+    ) -> Result<Compared, StandingError> {
+        let reference = self.reference(posture)?;
         let motion = |share: f64| self.sampled(&reference, &search.support, share * self.duration_s);
-        let told = search.told(&motion, f64::INFINITY, judge).map_err(|reason| bad(reason.to_owned()))?;
+        let told = search.told(&motion, f64::INFINITY, judge).map_err(bad)?;
         Ok(Compared {
             condition_number: told.condition_number,
             deviations: self.of_links(&search.wanted.before, &told.deviations),
@@ -131,4 +146,8 @@ fn scaled(posture: &Posture, share: f64) -> Posture {
     posture.sway.iter_mut().for_each(|[amplitude, ..]| *amplitude *= share);
     posture.joints.iter_mut().for_each(|[amplitude, _]| *amplitude *= share);
     posture
+}
+
+fn bad(reason: impl std::fmt::Display) -> StandingError {
+    StandingError::Setting(format!("the motion beside: {reason}"))
 }

@@ -100,7 +100,7 @@ impl Search<'_> {
         let size = (best.x.iter().map(|x| x * x).sum::<f64>() / best.x.len() as f64).sqrt();
         let mut search = Adaptation::new(&vec![0.0; best.x.len()], FIRST_STEP * size);
         let (_, mut left) = self.task.evaluations;
-        while left > 0 {
+        while left > 0 && !search.is_settled() {
             let drawn = search.draw(&mut rng);
             left = left.saturating_sub(drawn.len());
             let valued = |x: Vec<f64>| {

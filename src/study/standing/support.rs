@@ -14,6 +14,8 @@ use crate::study::self_collision::SelfCollision;
 const LOSS: f64 = 0.6;
 /// What is in the way where there is no posture.
 const UNREACHED: &str = "legs that do not reach, or are stretched";
+/// What is in the way where links come too near.
+pub(super) const APART: &str = "the distance of links from each other";
 /// Least share of a foot's equal part of the weight that it has to carry.
 const CARRIED: f64 = 0.05;
 
@@ -62,24 +64,39 @@ impl LimitShares {
             ("what a foot has to carry, or its friction", self.friction),
             ("a singular posture of the legs", self.posture),
             ("the edge of a sole", self.pressure),
-            ("the distance of links from each other", self.apart),
+            (APART, self.apart),
         ];
         // What is no number is worst.
-        all.into_iter().fold(("nothing", 0.0), |worst, limit| if limit.1 <= worst.1 { worst } else { limit })
+        let worse = |limit: f64, worst: f64| !worst.is_nan() && !(limit <= worst);
+        all.into_iter()
+            .fold(("nothing", 0.0), |worst, limit| if worse(limit.1, worst.1) { limit } else { worst })
     }
 
     /// The larger of both, one by one.
-    fn or(&self, other: &Self) -> Self {
+    pub(super) fn or(&self, other: &Self) -> Self {
         Self {
-            position: self.position.max(other.position),
-            speed: self.speed.max(other.speed),
-            torque: self.torque.max(other.torque),
-            friction: self.friction.max(other.friction),
-            posture: self.posture.max(other.posture),
-            pressure: self.pressure.max(other.pressure),
-            apart: self.apart.max(other.apart),
+            position: larger(self.position, other.position),
+            speed: larger(self.speed, other.speed),
+            torque: larger(self.torque, other.torque),
+            friction: larger(self.friction, other.friction),
+            posture: larger(self.posture, other.posture),
+            pressure: larger(self.pressure, other.pressure),
+            apart: larger(self.apart, other.apart),
         }
     }
+}
+
+/// The larger number; what is no number is larger than all.
+fn larger(a: f64, b: f64) -> f64 {
+    if a.is_nan() || a >= b { a } else { b }
+}
+
+/// Where legs are sought next: they go on as they went since `before`.
+pub(super) fn onward(before: Option<&[f64]>, now: &[f64]) -> Vec<f64> {
+    before.map_or_else(
+        || now.to_vec(),
+        |before| now.iter().zip(before).map(|(now, before)| 2.0 * now - before).collect(),
+    )
 }
 
 /// A robot on its feet: the base and the joints that carry nothing are independent, legs follow.
@@ -145,7 +162,7 @@ impl<'a> Support<'a> {
                 reduced.place(robot, start, &still, &still)?;
                 reduced.smallest_singular_value()
             },
-            links: SelfCollision::new(robot, &task.shapes, start),
+            links: SelfCollision::new(robot, (&task.shapes, &task.ignored), start),
             nearest: (f64::INFINITY, None),
             clearance_m: *clearance_m,
             robot,
@@ -282,8 +299,7 @@ impl<'a> Support<'a> {
         // Rows of all samples, one a column: one product of all takes a tenth of the time of one a sample.
         let count = if tells.is_some() { samples * self.reduced.independent().len() } else { 0 };
         let (mut most, mut all, mut filled) = (LimitShares::NONE, DMatrix::zeros(width, count), 0);
-        let mut before = motion(0.0).q;
-        let mut near = before.clone();
+        let (mut near, mut before) = (motion(0.0).q, None::<Vec<f64>>);
         for k in 0..=samples {
             let state = motion(k as f64 / samples as f64);
             let carried = self.carried(&state, &near).ok_or(UNREACHED)?;
@@ -296,12 +312,8 @@ impl<'a> Support<'a> {
                 all.columns_mut(filled, rows.nrows()).copy_from(&rows.transpose());
                 filled += rows.nrows();
             }
-            // Legs go on as they went.
-            near = carried.q.iter().zip(&before).map(|(now, before)| 2.0 * now - before).collect();
-            if k == 0 {
-                near.clone_from(&carried.q);
-            }
-            before = carried.q;
+            near = onward(before.as_deref(), &carried.q);
+            before = Some(carried.q);
         }
         Ok((most, &all * all.transpose()))
     }

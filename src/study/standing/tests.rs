@@ -14,7 +14,8 @@ fn task(robot: &Model, feet: Vec<Footprint>, start: Vec<f64>) -> StandingTask<'_
         feet,
         start,
         friction: 0.6,
-        shapes: load_model_with_shapes(&robot.name).unwrap().1,
+        shapes: load_model_with_shapes(&robot.name).unwrap().shapes,
+        ignored: vec![],
         clearance_m: 0.01,
         wanted: vec![0],
         goal: Goal::Condition,
@@ -106,4 +107,16 @@ fn a_motion_tells_more_than_random_ones() {
         assert!(condition < 0.4 * random, "{}: {condition} {random}", found.robot);
         assert!(found.used.most() <= 1.0, "{}: {:?}", found.robot, found.used);
     }
+}
+
+#[test]
+fn what_is_no_number_is_worst() {
+    let one = LimitShares { speed: f64::NAN, ..LimitShares::NONE };
+    let other = LimitShares { torque: 0.5, apart: f64::INFINITY, ..LimitShares::NONE };
+    for both in [one.or(&other), other.or(&one)] {
+        let (what, share) = both.worst();
+        assert!(what == "a joint's speed" && share.is_nan(), "{what} {share}");
+        assert!(both.most().is_nan());
+    }
+    assert_eq!(other.worst(), (APART, f64::INFINITY));
 }
