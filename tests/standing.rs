@@ -1,5 +1,5 @@
 //! The promise: `surelift excite ROBOT --contacts ..` finds a motion of a robot on its feet whose condition number is at least five times below that of random ones within the same limits, and
-//! that tells twice as much as a sway in equal time; a simulated robot follows it and learns what it carries, and feet that would slip or lift are found out.
+//! that tells twice as much as a sway in equal time; a simulated robot follows it and learns what it carries, and feet that would slip, lift or tilt are found out.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -36,7 +36,8 @@ const ANYMAL: [&str; 5] = [
 fn motion(out: &Path, more: &[&str]) -> Value {
     let out_text = out.to_str().unwrap();
     let links: &[&str] = if more.contains(&"--links") { &[] } else { &["--links", "base"] };
-    let arguments = [&["excite"], &ANYMAL[..], &["--duration", "2", "--out", out_text], links, more].concat();
+    let duration: &[&str] = if more.contains(&"--duration") { &[] } else { &["--duration", "2"] };
+    let arguments = [&["excite"], &ANYMAL[..], duration, &["--out", out_text], links, more].concat();
     let output = surelift(&arguments);
     assert!(output.status.success(), "{}", said(&output));
     summary(out)
@@ -109,10 +110,24 @@ fn a_motion_tells_twice_as_much_as_a_sway() {
     let folder = tempfile::tempdir().unwrap();
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/estimation/anymal_stand.toml");
     let beside = beside.to_str().unwrap();
-    let found = motion(folder.path(), &["--friction", "0.3", "--goal", "deviations", "--beside", beside]);
+    // As long as motions are by default: the same five times.
+    let torso = [
+        "--friction",
+        "0.3",
+        "--goal",
+        "deviations",
+        "--beside",
+        beside,
+        "--links",
+        "base",
+        "--duration",
+        "5",
+    ];
+    let found = motion(folder.path(), &torso);
+    assert_eq!((number(&found, "duration_s"), number(&found, "repeats")), (5.0, 5.0));
     let sway = &found["beside"]["whole"];
     let friction = number(&sway["used"], "friction");
-    assert!((0.8..1.0).contains(&friction) && found["beside"]["within_limits"].is_null(), "{sway}");
+    assert!((0.8..1.3).contains(&friction), "{sway}");
     let torso = ratio(&found["deviations"][0], &sway["deviations"][0]);
     assert!(torso < 0.5, "{torso}");
     let leg = [
@@ -209,6 +224,133 @@ fn feet_that_would_slip_or_lift_are_found_out() {
     );
 }
 
+/// A robot that follows its motion: its name, what it stands on, options, coefficient of friction, half sizes of its soles.
+struct Follower {
+    robot: &'static str,
+    feet: &'static str,
+    stand: &'static str,
+    friction: f64,
+    sole_m: Option<[f64; 2]>,
+}
+
+const QUADRUPED: &str = "FL_foot,FR_foot,RL_foot,RR_foot";
+const TALOS: &str =
+    "0,0.1,0.2,0.4,0,-1,0,0,0,-0.3,-0.2,-0.4,0,-1,0,0,0,-0.3,0,0,0,0,-0.4,0.8,-0.4,0,0,0,-0.4,0.8,-0.4,0";
+
+impl Follower {
+    /// The motion, found by a short search.
+    fn motion(&self, out: &Path, goal: &str) -> Value {
+        let stand = format!("--stand={}", self.stand);
+        let friction = self.friction.to_string();
+        let mut arguments =
+            vec!["excite", self.robot, "--contacts", self.feet, &stand, "--friction", &friction];
+        let sole = self.sole_m.map(|[x, y]| format!("--sole={x},{y}"));
+        arguments.extend(sole.as_deref());
+        let link = if self.robot == "talos_reduced" { "torso_2_link" } else { "base" };
+        arguments.extend(["--duration", "2", "--evaluations", "30", "--goal", goal, "--links", link]);
+        arguments.extend(["--out", out.to_str().unwrap()]);
+        let output = surelift(&arguments);
+        assert!(output.status.success(), "{}: {}", self.robot, said(&output));
+        summary(out)
+    }
+
+    /// What the program says of a robot that follows the motion in `folder`, its torques off by the deviation that the motion allows for.
+    fn follow(&self, folder: &Path, found: &Value, friction: f64, sole_m: Option<[f64; 2]>) -> String {
+        let deviation = number(found, "torque_deviation_nm");
+        let feet = self.feet.split(',').map(|foot| {
+            let sole = sole_m.map(|sole| format!("kind = \"rigid\"\nsole_m = {sole:?}\n"));
+            format!("[[contact]]\nframe = \"{foot}\"\nfriction = {friction}\n{}", sole.unwrap_or_default())
+        });
+        // One iteration: what is asked is whether the simulated robot stands.
+        let text = format!(
+            "schema = 1\nname = \"follower\"\nrobot = \"{}\"\nstep_s = 0.002\nformulation = \"inverse\"\nfriction_speed_rad_s = 0.1\n\
+             {}[simulate]\nduration_s = {}\nseed = 1\nstart_rad = {}\n[simulate.posture]\nbandwidth_rad_s = 20.0\n\
+             motion = \"motion/summary.json\"\n[simulate.noise]\nq_rad = 1e-3\ndq_rad_s = 1e-2\ntau_nm = {deviation}\n\
+             [deviations]\nq_rad = 1e-3\ndq_rad_s = 1e-2\ntau_nm = 0.1\nfirst_q_rad = 1.0\n[[body]]\nlink = \"{}\"\n\
+             coordinates = \"exponential_eigenvalue\"\ndeviation = 1.0\n[solver]\niterations = 1\n",
+            self.robot,
+            feet.collect::<String>(),
+            number(found, "duration_s"),
+            found["start"],
+            found["deviations"][0]["link"].as_str().unwrap(),
+        );
+        let file = folder.join("follower.toml");
+        std::fs::write(&file, text).unwrap();
+        let out = folder.join("out");
+        let output = surelift(&["estimate", file.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+        let slipped = said(&output).contains("would");
+        // Without it the data are there, converged or not.
+        assert_eq!(out.join("summary.json").exists(), !slipped, "{}", said(&output));
+        let _ = std::fs::remove_dir_all(out);
+        said(&output)
+    }
+}
+
+/// On ground that holds no more than what the motion was made for, feet neither slip nor lift, and soles do not tilt; with half of what the motion uses they do.
+#[test]
+fn feet_stay_where_they_stand() {
+    let folder = tempfile::tempdir().unwrap();
+    let quadruped =
+        |robot, friction| Follower { robot, feet: QUADRUPED, stand: "0,0.8,-1.6", friction, sole_m: None };
+    let anymal =
+        Follower { robot: ANYMAL[0], feet: ANYMAL[2], stand: ANYMAL[4], friction: 0.3, sole_m: None };
+    let talos = Follower {
+        robot: "talos_reduced",
+        feet: "left_sole,right_sole",
+        stand: TALOS,
+        friction: 0.6,
+        sole_m: Some([0.1, 0.06]),
+    };
+    let all = [
+        (quadruped("go1", 0.5), "condition"),
+        (quadruped("b1", 0.5), "deviations"),
+        (anymal, "deviations"),
+        (talos, "deviations"),
+    ];
+    for (robot, goal) in all {
+        let found = robot.motion(&folder.path().join("motion"), goal);
+        let stands = robot.follow(folder.path(), &found, robot.friction, robot.sole_m);
+        assert!(!stands.contains("would"), "{}: {stands}", robot.robot);
+        let share = |limit: &str| number(&found["used"], limit);
+        let slips =
+            robot.follow(folder.path(), &found, 0.3 * robot.friction * share("friction"), robot.sole_m);
+        assert!(slips.contains("would slip"), "{}: {slips}", robot.robot);
+        if let Some(sole) = robot.sole_m {
+            let tilts = robot.follow(
+                folder.path(),
+                &found,
+                robot.friction,
+                Some(sole.map(|x| 0.5 * x * share("pressure"))),
+            );
+            assert!(tilts.contains("would tilt"), "{}: {tilts}", robot.robot);
+        }
+        std::fs::remove_dir_all(folder.path().join("motion")).unwrap();
+    }
+}
+
+/// Soles are of rigid contacts on ground with friction.
+#[test]
+fn a_sole_belongs_to_a_rigid_foot() {
+    let folder = tempfile::tempdir().unwrap();
+    for (sole, culprit) in [
+        ("friction = 0.5\nsole_m = [0.1, 0.1]", "contact[0].sole_m: expected `kind = \"rigid\"`"),
+        ("kind = \"rigid\"\nsole_m = [0.1, 0.1]", "contact[0].sole_m: expected `kind = \"rigid\"`"),
+        (
+            "kind = \"rigid\"\nfriction = 0.5\nsole_m = [0.1, 0.0]",
+            "contact[0].sole_m: 0, expected a positive",
+        ),
+        ("kind = \"rigid\"\nfriction = 0.5\nsole_m = [nan, 0.1]", "contact[0].sole_m: NaN"),
+    ] {
+        let contact = format!("[[contact]]\n{sole}");
+        let file = problem(folder.path(), &[("[[contact]]", contact.as_str())]);
+        let out = folder.path().join("out");
+        let output = surelift(&["estimate", &file, "--out", out.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        assert!(said(&output).contains(culprit), "{sole}: {}", said(&output));
+        assert!(!out.exists());
+    }
+}
+
 #[test]
 fn bad_input_names_its_culprit() {
     let folder = tempfile::tempdir().unwrap();
@@ -236,6 +378,8 @@ fn bad_input_names_its_culprit() {
         (&["--friction", "0"][..], "friction"),
         (&["--duration", "0"], "duration"),
         (&["--duration", "601"], "duration: 601 s"),
+        (&["--repeats", "0"], "--repeats"),
+        (&["--duration", "2", "--repeats", "21"], "repeats: 21 in 2 s, expected 1 to 20"),
         (&["--links", "base,base"], "`base` twice"),
         (&["--motions", "2"], "--contacts"),
         (&["--unknown", "friction"], "--contacts"),

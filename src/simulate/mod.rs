@@ -36,8 +36,8 @@ pub use paced::Paced;
 pub use passage::ObstaclePath;
 pub use posture::Posture;
 pub use recording::{
-    Drive, Footing, Ground, HiddenParameters, Noise, ReadingRates, Reads, Recording, RecordingPlan, Sealed,
-    record,
+    Drive, Footing, Ground, HiddenParameters, Hold, Noise, ReadingRates, Reads, Recording, RecordingPlan,
+    Sealed, record,
 };
 pub use springs::SpringAudit;
 pub use stopping::StopAudit;

@@ -100,9 +100,18 @@ pub struct Footing {
     pub constraints: Vec<Constraint>,
     /// Samples at which phases begin (the first one at 0), and the constraints that are active from there on.
     pub phases: Vec<(usize, Vec<bool>)>,
-    /// Coefficient of friction of the ground under each constraint that is a contact: where its force leaves the cone, or pulls, the foot would slip or lift, and there is no recording.
+    /// What the ground under each constraint that is a contact can do: where it would have to do more, the foot would slip, lift or tilt, and there is no recording.
     /// `None` where nobody asks.
-    pub friction: Vec<Option<f64>>,
+    pub hold: Vec<Option<Hold>>,
+}
+
+/// What keeps a foot where it stands.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Hold {
+    /// Coefficient of friction of the ground.
+    pub friction: f64,
+    /// Half length and half width of a rigid foot's sole along the axes of the world, m, its frame in the middle. `None`: it does not tilt whatever happens.
+    pub sole_m: Option<[f64; 2]>,
 }
 
 /// Standard deviations of the sensors and of the torque that is really applied.

@@ -127,10 +127,12 @@ pub struct StandingTask<'a> {
     pub wanted: Vec<usize>,
     /// What is made small.
     pub goal: Goal,
-    /// Deviation of the noise of the motors' torque sensors, N m, with a sample each 10 ms.
+    /// Deviation of what the motors' torque sensors tell from what is applied, N m, with a sample each 10 ms. Feet stand with torques that are off by three of these.
     pub torque_deviation_nm: f64,
     /// Duration, s.
     pub duration_s: f64,
+    /// How often the same series is gone through in that time, from rest to rest; at least once.
+    pub repeats: u32,
     /// Random motions to begin with, and motions that are tried after that.
     pub evaluations: (usize, usize),
     /// Of the search.
@@ -161,11 +163,13 @@ pub struct StandingMotion {
     pub goal: Goal,
     /// Duration, s.
     pub duration_s: f64,
+    /// How often the series is gone through in that time.
+    pub repeats: u32,
     /// Configuration at both ends.
     pub start: Vec<f64>,
     /// Names of the coordinates: three shifts of the base along the world's axes (m), three entries of its rotation vector (rad), joints that carry nothing.
     pub coordinates: Vec<String>,
-    /// For each coordinate (a_k, b_k) of x = sum a_k sin(k w t) / (k w) + b_k (1 - cos(k w t)) / (k w), k = 2.., per second; the first follow from rest.
+    /// For each coordinate (a_k, b_k) of x = sum a_k sin(k w t) / (k w) + b_k (1 - cos(k w t)) / (k w), k = 2.., per second; the first follow from rest. w is 2 pi by the time of one repeat.
     pub coefficients: Vec<Vec<[f64; 2]>>,
     /// Number of base parameters of the links.
     pub rank: usize,
@@ -192,6 +196,9 @@ pub struct StandingMotion {
 
 /// Longest motion, s: it is written with 200 states a second.
 const LONGEST_S: f64 = 600.0;
+
+/// Shortest time of one repeat, s, unless there is one alone: ten samples of those that deviations are told for.
+const SHORTEST_S: f64 = 0.1;
 
 /// One sample in so much time, s, is what deviations are told for.
 const SAMPLED_S: f64 = 0.01;
@@ -220,7 +227,7 @@ impl StandingTask<'_> {
         let mut x = best.x;
         let told = loop {
             let sway = self.sway(&search.support, &search.ranges, &x)?;
-            if let Ok(told) = search.told(&self.along(&sway), 1.0, &judge) {
+            if let Ok(told) = search.told(&self.along(&sway), (SAMPLES, 1.0), &judge) {
                 break told;
             }
             x.iter_mut().for_each(|x| *x *= SMALLER);
@@ -234,6 +241,7 @@ impl StandingTask<'_> {
             feet: self.feet.iter().map(|foot| self.robot.named_frames[foot.frame].name.clone()).collect(),
             goal: self.goal,
             duration_s: self.duration_s,
+            repeats: self.repeats,
             start: self.start.clone(),
             coordinates: names.into_iter().chain(search.support.swinging().iter().map(joint)).collect(),
             coefficients: self.coefficients(&search.ranges, &x),
@@ -261,9 +269,14 @@ impl StandingTask<'_> {
         each.map(of).collect()
     }
 
-    /// The states of a series, by the share of the duration.
+    /// The states of a series, by the share of one repeat.
     fn along<'s>(&'s self, sway: &'s Sway) -> impl Fn(f64) -> SwayState + 's {
-        |share| sway.at(self.robot, share * self.duration_s)
+        |share| sway.at(self.robot, share * self.period_s())
+    }
+
+    /// Time of one repeat, s.
+    fn period_s(&self) -> f64 {
+        self.duration_s / f64::from(self.repeats)
     }
 
     fn check(&self) -> Result<(), StandingError> {
@@ -297,6 +310,10 @@ impl StandingTask<'_> {
         ensure(self.duration_s > 0.0 && self.duration_s <= LONGEST_S, &|| {
             format!("duration: {} s, expected a number above 0, at most {LONGEST_S}", self.duration_s)
         })?;
+        ensure(self.repeats == 1 || (self.repeats > 1 && self.period_s() >= SHORTEST_S), &|| {
+            let most = (self.duration_s / SHORTEST_S).floor().max(1.0);
+            format!("repeats: {} in {} s, expected 1 to {most}", self.repeats, self.duration_s)
+        })?;
         ensure(self.evaluations.0 > 0, &|| "evaluations: expected at least one random motion".to_owned())?;
         for foot in &self.feet {
             let name = &robot.named_frames[foot.frame].name;
@@ -313,7 +330,7 @@ impl StandingTask<'_> {
     /// Whether the robot can stand at the start.
     fn check_start(&self, support: &Support<'_>) -> Result<(), StandingError> {
         let still = vec![vec![[0.0; 2]; HARMONICS - 1]; BASE + support.swinging().len()];
-        let rest = Fourier::at_rest(&vec![0.0; still.len()], &still, self.duration_s)?;
+        let rest = Fourier::at_rest(&vec![0.0; still.len()], &still, self.period_s())?;
         let sway = Sway::new(&self.start, support.swinging(), rest);
         let mut looking = support.clone();
         let (what, share) = match looking.look(&self.along(&sway), 1, f64::INFINITY, None) {
@@ -338,7 +355,7 @@ impl StandingTask<'_> {
     /// How far each coordinate may move, m or rad. A joint whose friction leaves its motor little torque is slower, or stays where it is.
     fn ranges(&self, swinging: &[usize]) -> Vec<f64> {
         let (robot, apart) = (self.robot, self.robot.nq() - self.robot.nv());
-        let rate = std::f64::consts::TAU / self.duration_s;
+        let rate = std::f64::consts::TAU / self.period_s();
         let joint = |&k: &usize| {
             let joint = &robot.joints[support::joint_of(robot, k)];
             let within = joint.limits.position.map_or(UNLIMITED, |(lower, upper)| {
@@ -358,7 +375,7 @@ impl StandingTask<'_> {
     /// (a_k, b_k), k = 2.., of each coordinate: the slower the higher, because the first harmonic has to undo k b_k for the ends to rest.
     fn coefficients(&self, ranges: &[f64], x: &[f64]) -> Vec<Vec<[f64; 2]>> {
         let each = 2 * (HARMONICS - 1);
-        let rate = std::f64::consts::TAU / self.duration_s;
+        let rate = std::f64::consts::TAU / self.period_s();
         let own = |(j, range): (usize, &f64)| {
             let speed = range * rate;
             x[each * j..each * (j + 1)]
@@ -372,8 +389,8 @@ impl StandingTask<'_> {
 
     fn sway(&self, support: &Support<'_>, ranges: &[f64], x: &[f64]) -> Result<Sway, TrajectoryError> {
         let curve =
-            Fourier::at_rest(&vec![0.0; ranges.len()], &self.coefficients(ranges, x), self.duration_s)?;
-        Ok(Sway::new(&self.start, support.swinging(), curve))
+            Fourier::at_rest(&vec![0.0; ranges.len()], &self.coefficients(ranges, x), self.period_s())?;
+        Ok(Sway::new(&self.start, support.swinging(), curve.repeated(self.repeats)))
     }
 }
 
@@ -384,9 +401,9 @@ impl StandingTask<'_> {
     /// As [`StandingTask::run`].
     pub fn states(&self, motion: &StandingMotion, count: usize) -> Result<Vec<Carried>, StandingError> {
         let mut support = Support::new(self)?;
-        let curve =
-            Fourier::at_rest(&vec![0.0; motion.coefficients.len()], &motion.coefficients, motion.duration_s)?;
-        let sway = Sway::new(&self.start, support.swinging(), curve);
+        let period_s = motion.duration_s / f64::from(motion.repeats);
+        let curve = Fourier::at_rest(&vec![0.0; motion.coefficients.len()], &motion.coefficients, period_s)?;
+        let sway = Sway::new(&self.start, support.swinging(), curve.repeated(motion.repeats));
         let (mut near, mut before) = (self.start.clone(), None::<Vec<f64>>);
         let last = (count.max(2) - 1) as f64;
         let each = |k: usize| {

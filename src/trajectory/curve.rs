@@ -37,12 +37,14 @@ impl Curve for PiecewiseBezier {
     }
 }
 
-/// A Fourier series a joint whose period is the duration, at rest (velocity and acceleration zero) at both ends:
+/// A Fourier series a joint whose period is the duration (or a whole part of it, [`Fourier::repeated`]), at rest (velocity and acceleration zero) at both ends:
 /// q(t) = q0 + sum_k a_k sin(k w t) / (k w) + b_k (1 - cos(k w t)) / (k w), k = 1..N, with a_1 = -sum_{k>1} a_k and
 /// b_1 = -sum_{k>1} k b_k, which are dq(0) = 0 and ddq(0) = 0; being periodic it ends as it starts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fourier {
     duration_s: f64,
+    /// The duration, or a whole part of it.
+    period_s: f64,
     start: Vec<f64>,
     /// (a_k, b_k), k = 1..N, rad/s; one row a joint.
     coefficients: Vec<Vec<[f64; 2]>>,
@@ -65,7 +67,13 @@ impl Fourier {
                 [&[first][..], free].concat()
             })
             .collect();
-        Ok(Self { duration_s, start: start.to_vec(), coefficients })
+        Ok(Self { duration_s, period_s: duration_s, start: start.to_vec(), coefficients })
+    }
+
+    /// The series `times` times, one after the other; it rests in between. Nothing happens for 0.
+    #[must_use]
+    pub fn repeated(self, times: u32) -> Self {
+        Self { duration_s: self.period_s * f64::from(times.max(1)), ..self }
     }
 }
 
@@ -75,7 +83,7 @@ impl Curve for Fourier {
     }
 
     fn evaluate(&self, t: f64, out: &mut JointState) {
-        let (w, t) = (TAU / self.duration_s, t.clamp(0.0, self.duration_s));
+        let (w, t) = (TAU / self.period_s, t.clamp(0.0, self.duration_s));
         for (j, coefficients) in self.coefficients.iter().enumerate() {
             let (mut q, mut dq, mut ddq) = (self.start[j], 0.0, 0.0);
             for (&[a, b], k) in coefficients.iter().zip(1..) {
@@ -227,6 +235,26 @@ mod tests {
             }
             // And they move in between.
             assert!(state(curve.as_ref(), 2.9).dq.iter().all(|x| x.abs() > 1e-3));
+        }
+    }
+
+    #[test]
+    fn a_series_that_is_repeated_goes_on_as_it_began() {
+        let once = Fourier::at_rest(&[0.3, -1.0], &[vec![[0.2, -0.1]], vec![[-0.3, 0.4]]], T).unwrap();
+        let often = once.clone().repeated(3);
+        assert_eq!((often.duration_s(), once.clone().repeated(0).duration_s()), (3.0 * T, T));
+        for k in 0..=30 {
+            let t = 0.1 * f64::from(k) * T;
+            let (own, other) = (state(&often, t), state(&once, t % T));
+            for (x, y) in own
+                .q
+                .iter()
+                .chain(&own.dq)
+                .chain(&own.ddq)
+                .zip(other.q.iter().chain(&other.dq).chain(&other.ddq))
+            {
+                assert!((x - y).abs() < 1e-12, "{t}: {x} {y}");
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Footing, RecordingPlan};
+use super::{Footing, Hold, RecordingPlan};
 use crate::dynamics::Workspace;
 use crate::dynamics::actuation::{drive_torque, joint_friction};
 use crate::dynamics::constraint::{ConstrainedDynamics, Redundancy};
@@ -154,11 +154,11 @@ impl Body {
         Ok(work)
     }
 
-    /// Whether feet push against the ground and within its friction, by the forces of the last step's end.
+    /// Whether feet push against the ground, within its friction and on their soles, by the forces of the last step's end.
     pub(super) fn stands(&self, footing: &Footing) -> Result<(), String> {
         let Some(held) = &self.held else { return Ok(()) };
-        for (c, friction) in footing.friction.iter().enumerate() {
-            let Some(friction) = friction.filter(|_| self.active[c]) else { continue };
+        for (c, hold) in footing.hold.iter().enumerate() {
+            let Some(Hold { friction, sole_m }) = hold.filter(|_| self.active[c]) else { continue };
             let (name, force) = (&held.constraints()[c].name, held.force_of(c));
             if !(force[2] > 0.0) {
                 return Err(format!(
@@ -170,6 +170,13 @@ impl Body {
             if !(share <= 1.0) {
                 return Err(format!(
                     "foot `{name}` would slip: it asks for {share:.2} times the friction that there is"
+                ));
+            }
+            // Moments are about the middle of the sole, in axes of the world: a sole that stands is level.
+            let off = sole_m.map_or(0.0, |[x, y]| (force[4] / x).abs().max((force[3] / y).abs()) / force[2]);
+            if !(off <= 1.0) {
+                return Err(format!(
+                    "foot `{name}` would tilt: its centre of pressure is at {off:.2} times the way to its sole's edge"
                 ));
             }
         }

@@ -154,6 +154,8 @@ pub(super) struct Contact {
     pub repeat_s: Option<f64>,
     /// Coefficient of friction of the ground there: a simulated foot that would slip or lift is an error. Left out: it stands whatever happens.
     pub friction: Option<f64>,
+    /// Half length and half width of a rigid foot's sole along the axes of the world, m, its frame in the middle: a simulated foot that would tilt is an error. Left out: it does not tilt.
+    pub sole_m: Option<[f64; 2]>,
 }
 
 /// A sensor on a frame.

@@ -10,8 +10,8 @@ use crate::estimate::error::EstimateError;
 use crate::multibody::{ContactPhase, Contacts, Deviations, Observation};
 use crate::recording::Sample;
 use crate::recording::Sensor;
-use crate::robot::Placement;
-use crate::simulate::{Footing, Reads};
+use crate::robot::{LoopKind, Placement};
+use crate::simulate::{Footing, Hold, Reads};
 
 /// Baumgarte's damping of contacts, and of loops with stiffness, 1/s and 1/s^2: rates that a sampling interval of a few
 /// milliseconds follows.
@@ -217,6 +217,16 @@ impl Reader<'_> {
             if let Some(friction) = contact.friction {
                 self.positive(&format!("contact[{c}].friction"), friction)?;
             }
+            if let Some(sole_m) = contact.sole_m {
+                let field = format!("contact[{c}].sole_m");
+                for x in sole_m {
+                    self.positive(&field, x)?;
+                }
+                if contact.friction.is_none() || contact.kind != LoopKind::Rigid {
+                    let reason = "expected `kind = \"rigid\"` and `friction` for the same contact";
+                    return self.error(&field, reason.to_owned());
+                }
+            }
             let held = Constraint::contact(robot, frame, contact.kind, Placement::identity());
             constraints.push(held.stabilised(0.0, DAMPING));
         }
@@ -332,9 +342,9 @@ impl Reader<'_> {
 
     /// The same for the simulator.
     pub(super) fn footing(file: &File, contacts: &Contacts) -> Footing {
-        let ground = |c: &super::file::Contact| c.friction;
+        let hold = |c: &super::file::Contact| c.friction.map(|friction| Hold { friction, sole_m: c.sole_m });
         Footing {
-            friction: file.contact.iter().map(ground).collect(),
+            hold: file.contact.iter().map(hold).collect(),
             constraints: contacts.constraints.clone(),
             phases: contacts.phases.iter().map(|p| (p.from, p.active.clone())).collect(),
         }

@@ -75,8 +75,14 @@ impl StandingTask<'_> {
     ) -> Result<LimitShares, StandingError> {
         let reference = self.reference(posture)?;
         let motion = |share: f64| self.sampled(&reference, support, share * self.duration_s);
-        let looked = support.clone().look(&motion, SAMPLES * FINER, f64::INFINITY, None);
+        let samples = self.samples_beside() * FINER;
+        let looked = support.clone().look(&motion, samples, f64::INFINITY, None);
         looked.map(|(used, _)| used).map_err(bad)
+    }
+
+    /// Samples of a motion that repeats nothing: as close together as those of one that does.
+    fn samples_beside(&self) -> usize {
+        SAMPLES * self.repeats as usize
     }
 
     /// Sway and swing of a posture, from this task's start, on this task's feet.
@@ -106,7 +112,7 @@ impl StandingTask<'_> {
     ) -> Result<Compared, StandingError> {
         let reference = self.reference(posture)?;
         let motion = |share: f64| self.sampled(&reference, &search.support, share * self.duration_s);
-        let told = search.told(&motion, f64::INFINITY, judge).map_err(bad)?;
+        let told = search.told(&motion, (self.samples_beside(), f64::INFINITY), judge).map_err(bad)?;
         Ok(Compared {
             condition_number: told.condition_number,
             deviations: self.of_links(&search.wanted.before, &told.deviations),

@@ -1,5 +1,6 @@
 //! Motions that were found and written, read again.
 
+use std::num::NonZeroU32;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -15,9 +16,16 @@ use crate::trajectory::Fourier;
 struct Saved {
     robot: String,
     duration_s: f64,
+    /// Older ones went through their series once.
+    #[serde(default = "once")]
+    repeats: NonZeroU32,
     start: Vec<f64>,
     coordinates: Vec<String>,
     coefficients: Vec<Vec<[f64; 2]>>,
+}
+
+const fn once() -> NonZeroU32 {
+    NonZeroU32::MIN
 }
 
 /// Reads the motion of a `summary.json` that `surelift excite` has written for feet that stand: the series and the configuration that it starts from (length nq).
@@ -47,7 +55,9 @@ pub fn read_motion(robot: &Model, path: &Path) -> Result<(Sway, Vec<f64>), Stand
             .ok_or_else(|| bad(format!("coordinate `{name}` is no joint of `{}`", robot.name)))
     };
     let swinging = saved.coordinates[BASE..].iter().map(dof).collect::<Result<Vec<_>, _>>()?;
-    let curve = Fourier::at_rest(&vec![0.0; saved.coordinates.len()], &saved.coefficients, saved.duration_s);
-    let curve = curve.map_err(|error| bad(error.to_string()))?;
+    let repeats = saved.repeats.get();
+    let period_s = saved.duration_s / f64::from(repeats);
+    let curve = Fourier::at_rest(&vec![0.0; saved.coordinates.len()], &saved.coefficients, period_s);
+    let curve = curve.map_err(|error| bad(error.to_string()))?.repeated(repeats);
     Ok((Sway::new(&saved.start, &swinging, curve), saved.start))
 }

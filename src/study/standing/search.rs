@@ -132,14 +132,14 @@ impl Search<'_> {
     fn value(&self, judge: &Judge, information: &DMatrix<f64>) -> f64 {
         match self.task.goal {
             Goal::Condition => judge.condition_of(information).ln(),
-            Goal::Deviations => self.wanted.log_deviations(&self.passes(information)),
-            Goal::Posterior => self.wanted.log_determinant(&self.passes(information)),
+            Goal::Deviations => self.wanted.log_deviations(&self.passes(information, SAMPLES)),
+            Goal::Posterior => self.wanted.log_determinant(&self.passes(information, SAMPLES)),
         }
     }
 
-    /// The products of as many rows as deviations are told for, each by the deviation of its noise.
-    fn passes(&self, information: &DMatrix<f64>) -> DMatrix<f64> {
-        let passes = self.task.duration_s / SAMPLED_S / SAMPLES as f64;
+    /// The products of as many rows as deviations are told for, from those of so many samples, each by the deviation of its noise.
+    fn passes(&self, information: &DMatrix<f64>, samples: usize) -> DMatrix<f64> {
+        let passes = self.task.duration_s / SAMPLED_S / samples as f64;
         information * (passes / self.task.torque_deviation_nm.powi(2))
     }
 
@@ -161,21 +161,21 @@ impl Search<'_> {
         Ok(Trial { x, information, most: shares.most() })
     }
 
-    /// What a motion tells of all that is told, and what it uses of the limits when it is looked at finely; its rows if no more than `used` is used.
+    /// What a motion tells of all that is told, and what it uses of the limits when it is looked at ten times as finely as in `samples`; its rows if no more than `used` is used.
     pub fn told(
         &self,
         motion: &dyn Fn(f64) -> SwayState,
-        used: f64,
+        (samples, used): (usize, f64),
         judge: &Judge,
     ) -> Result<Told, &'static str> {
         let mut support = self.support.clone();
-        let (shares, _) = support.look(motion, SAMPLES * super::FINER, used, None)?;
+        let (shares, _) = support.look(motion, samples * super::FINER, used, None)?;
         let links = support.links.told(support.nearest);
         let told = |support: &mut Support<'_>, columns: &[usize]| {
-            support.look(motion, SAMPLES, f64::INFINITY, Some(columns)).map(|(_, information)| information)
+            support.look(motion, samples, f64::INFINITY, Some(columns)).map(|(_, information)| information)
         };
         let condition_number = judge.condition_of(&told(&mut support, &judge.columns)?);
-        let wanted = self.passes(&told(&mut support, &self.wanted.columns)?);
+        let wanted = self.passes(&told(&mut support, &self.wanted.columns)?, samples);
         Ok(Told {
             shares,
             links,

@@ -18,6 +18,8 @@ const UNREACHED: &str = "legs that do not reach, or are stretched";
 pub(super) const APART: &str = "the distance of links from each other";
 /// Least share of a foot's equal part of the weight that it has to carry.
 const CARRIED: f64 = 0.05;
+/// By how many of their deviations torques may be off.
+const OFF: f64 = 3.0;
 
 /// The largest share of each limit that a motion uses: 1 is the limit.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
@@ -28,7 +30,7 @@ pub struct LimitShares {
     pub speed: f64,
     /// Of a motor's torque.
     pub torque: f64,
-    /// Of the friction cone: |f_t| / (mu f_n); infinite where a foot carries less than a twentieth of its part of the weight.
+    /// Of the friction cone: |f_t| / (mu f_n); infinite where a foot carries less than a twentieth of its part of the weight. Here and of the sole forces are off by [`Carried::force_errors`], to the worse.
     pub friction: f64,
     /// Of the way to a singular posture, such as a stretched knee: of the loss of the legs' smallest singular value that is allowed.
     pub posture: f64,
@@ -109,6 +111,8 @@ pub(super) struct Support<'a> {
     pub theta: Vec<f64>,
     /// Degrees of freedom with a motor.
     driven: Vec<usize>,
+    /// Deviation of the motors' torques, N m.
+    torque_deviation: f64,
     /// Weight on a foot if all carry the same, N.
     part: f64,
     /// Smallest singular value of the legs at the start, m/rad.
@@ -133,11 +137,13 @@ pub struct Carried {
     pub tau: Vec<f64>,
     /// Forces (N) of each foot in axes of the world, and for rigid ones the moment about its frame (N m).
     pub forces: Vec<Vec<f64>>,
+    /// How much each of these numbers changes where the motors' torques are off by three of their deviations, the base held (three deviations of the sum; N, N m).
+    pub force_errors: Vec<Vec<f64>>,
 }
 
 impl<'a> Support<'a> {
     pub fn new(task: &'a StandingTask<'_>) -> Result<Self, StandingError> {
-        let StandingTask { robot, feet, friction, start, clearance_m, .. } = task;
+        let StandingTask { robot, feet, friction, start, clearance_m, torque_deviation_nm, .. } = task;
         let mut constraints: Vec<Constraint> =
             (0..robot.loops.len()).map(|i| Constraint::closure(robot, i).in_plane(robot)).collect();
         let first = constraints.len();
@@ -165,6 +171,7 @@ impl<'a> Support<'a> {
             links: SelfCollision::new(robot, (&task.shapes, &task.ignored), start),
             nearest: (f64::INFINITY, None),
             clearance_m: *clearance_m,
+            torque_deviation: *torque_deviation_nm,
             robot,
             feet,
             friction: *friction,
@@ -211,14 +218,31 @@ impl<'a> Support<'a> {
         let chosen = weighed * multiplier - aside;
         self.driven.iter().zip(chosen.iter()).for_each(|(&k, x)| tau[k] = *x);
         let force = self.reduced.constraint_force(self.robot, &self.theta, &tau).ok()?;
-        let mut forces = vec![];
-        let mut at = self.first_row();
-        for foot in self.feet {
-            forces.push(force.as_slice()[at..at + foot.rows()].to_vec());
-            at += foot.rows();
-        }
         let [q, v, a] = [self.reduced.q(), self.reduced.v(), self.reduced.a()].map(<[f64]>::to_vec);
-        Some(Carried { q, v, a, tau, forces })
+        let (forces, force_errors) = (self.by_foot(force.as_slice()), self.by_foot(&self.force_errors()));
+        Some(Carried { q, v, a, tau, forces, force_errors })
+    }
+
+    /// What belongs to the rows of each foot.
+    fn by_foot(&self, rows: &[f64]) -> Vec<Vec<f64>> {
+        let mut left = &rows[self.first_row()..];
+        let mut own = |foot: &Footprint| {
+            let (now, after) = left.split_at(foot.rows());
+            left = after;
+            now.to_vec()
+        };
+        self.feet.iter().map(&mut own).collect()
+    }
+
+    /// Three deviations of each row of the constraints' forces by the errors of the motors' torques.
+    fn force_errors(&self) -> Vec<f64> {
+        let by = self.reduced.force_by_torque();
+        let with_motor: Vec<bool> =
+            self.reduced.dependent().iter().map(|dof| self.driven.contains(dof)).collect();
+        let variance = |row: usize| -> f64 {
+            by.row(row).iter().zip(&with_motor).filter(|(_, motor)| **motor).map(|(x, _)| x * x).sum()
+        };
+        (0..by.nrows()).map(|row| OFF * self.torque_deviation * variance(row).sqrt()).collect()
     }
 
     /// The first row of the feet among those of all constraints.
@@ -268,16 +292,17 @@ impl<'a> Support<'a> {
         }
         let apart = if nearest.0 > 0.0 { self.clearance_m / nearest.0 } else { f64::INFINITY };
         most = most.or(&LimitShares { apart, ..LimitShares::NONE });
-        for (foot, force) in self.feet.iter().zip(&at.forces) {
-            let normal = force[2];
+        for ((foot, force), error) in self.feet.iter().zip(&at.forces).zip(&at.force_errors) {
+            let normal = force[2] - error[2];
             let carries = normal > CARRIED * self.part;
+            let most_of = |k: usize| force[k].abs() + error[k];
             let friction =
-                if carries { force[0].hypot(force[1]) / (self.friction * normal) } else { f64::INFINITY };
+                if carries { most_of(0).hypot(most_of(1)) / (self.friction * normal) } else { f64::INFINITY };
             // Moments about the middle of the sole, in axes of the world: a sole that stands is level.
             let pressure = match (foot.kind, carries) {
                 (LoopKind::Rigid, true) => {
                     let [x, y] = foot.sole_m;
-                    (force[4] / (normal * x)).abs().max((force[3] / (normal * y)).abs())
+                    (most_of(4) / (normal * x)).max(most_of(3) / (normal * y))
                 }
                 _ => 0.0,
             };
@@ -320,9 +345,18 @@ impl<'a> Support<'a> {
 
     /// Rows of these parameters at the last state, by the deviation of their noise.
     fn whitened(&mut self, columns: &[usize]) -> Option<DMatrix<f64>> {
-        let factor = self.measured()?;
+        let factor = self.measured()?.unpack();
         let rows = self.reduced.link_columns(self.robot, columns);
-        factor.l().solve_lower_triangular(&rows)
+        // One product instead of a solution a column: there are some hundred.
+        let inverse = factor.solve_lower_triangular(&DMatrix::identity(factor.nrows(), factor.nrows()))?;
+        Some(inverse * rows)
+    }
+
+    /// Forces of the feet at the last state by these torques, for tests of how far they are off.
+    #[cfg(test)]
+    pub fn borne(&mut self, tau: &[f64]) -> Vec<Vec<f64>> {
+        let force = self.reduced.constraint_force(self.robot, &self.theta, tau).unwrap();
+        self.by_foot(force.as_slice())
     }
 
     /// u of the last state, N m, for tests of what rows say.

@@ -21,6 +21,7 @@ fn task(robot: &Model, feet: Vec<Footprint>, start: Vec<f64>) -> StandingTask<'_
         goal: Goal::Condition,
         torque_deviation_nm: 0.2,
         duration_s: 4.0,
+        repeats: 1,
         evaluations: (40, 200),
         seed: 0,
         beside: None,
@@ -77,6 +78,39 @@ fn torques_make_the_motion_and_feet_bear_the_forces() {
             let (u, rows, theta) = support.projected();
             let told = rows * nalgebra::DVector::from_vec(theta);
             assert!((u - told).amax() < 1e-9);
+        }
+    }
+}
+
+/// Forces of feet by torques that are off at random scatter by a third of what is told.
+#[test]
+fn forces_are_off_as_they_are_said_to_be() {
+    for robot in [load_model("go1").unwrap(), load_model("talos_reduced").unwrap()] {
+        let task = if robot.name == "go1" { go1(&robot) } else { talos(&robot) };
+        let mut support = Support::new(&task).unwrap();
+        let still = SwayState {
+            q: task.start.clone(),
+            v: vec![0.0; BASE + support.swinging().len()],
+            a: vec![0.0; BASE + support.swinging().len()],
+        };
+        let at = support.carried(&still, &task.start).unwrap();
+        let mut rng = ChaCha8Rng::seed_from_u64(5);
+        const DRAWS: usize = 600;
+        let mut squares: Vec<Vec<f64>> = at.forces.iter().map(|force| vec![0.0; force.len()]).collect();
+        for _ in 0..DRAWS {
+            // Even errors of the stated deviation.
+            let most = task.torque_deviation_nm * 3.0f64.sqrt();
+            let mut tau = at.tau.clone();
+            tau[BASE..].iter_mut().for_each(|tau| *tau += rng.random_range(-most..=most));
+            for (own, (moved, force)) in squares.iter_mut().zip(support.borne(&tau).iter().zip(&at.forces)) {
+                own.iter_mut().zip(moved.iter().zip(force)).for_each(|(sum, (x, y))| *sum += (x - y).powi(2));
+            }
+        }
+        for (squares, told) in squares.iter().zip(&at.force_errors) {
+            for (square, told) in squares.iter().zip(told) {
+                let deviation = (square / DRAWS as f64).sqrt();
+                assert!((3.0 * deviation / told - 1.0).abs() < 0.12, "{}: {deviation} {told}", robot.name);
+            }
         }
     }
 }

@@ -143,7 +143,8 @@ impl ReducedDynamics {
         let mut links = vec![0.0; n * width];
         torque_regressor(robot, &self.motion, 0..robot.bodies(), &mut links);
         let own = DMatrix::from_fn(n, columns.len(), |r, c| links[width * r + columns[c]]);
-        self.g.tr_mul(&own)
+        // A product of matrices is several times as fast as `tr_mul`, which takes one dot product an entry.
+        self.g.transpose() * own
     }
 
     /// Y_c of the last state: independent x [`Model::parameter_count`], u = Y_c theta.

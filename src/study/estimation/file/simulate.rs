@@ -57,10 +57,9 @@ pub(in crate::study::estimation) struct GroundFile {
 pub(in crate::study::estimation) struct PostureFile {
     /// How fast errors are corrected, rad/s.
     pub bandwidth_rad_s: f64,
-    /// What 1 N m costs the law against what 1 N m brings about in the mean over the motors, as an acceleration. With the default a robot with light joints, such as those
-    /// of an arm, sinks under its weight; 1e-6 holds it.
-    #[serde(default = "effort")]
-    pub effort: f64,
+    /// What 1 N m costs the law against what 1 N m brings about in the mean over the motors, as an acceleration. With 1e-3 a robot with light joints, such as those
+    /// of an arm, sinks under its weight; 1e-6 holds it. Left out: 1e-6 along a `motion`, otherwise 1e-3.
+    pub effort: Option<f64>,
     /// A `summary.json` of `surelift excite` whose motion is followed, instead of sway and joints; relative to this file.
     pub motion: Option<PathBuf>,
     /// Amplitude (m, rad), frequency (Hz) and phase (rad) of the base along x, y, z and about them.
@@ -99,10 +98,6 @@ pub(in crate::study::estimation) struct CircleFile {
     pub frequency_hz: f64,
     /// Axis of the world that the circle's plane is normal to.
     pub normal: Plane,
-}
-
-fn effort() -> f64 {
-    1e-3
 }
 
 #[derive(Debug, Deserialize)]

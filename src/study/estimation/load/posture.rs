@@ -12,6 +12,10 @@ use crate::simulate::posture::{Circle, Foot, Jump, Posture};
 use crate::simulate::{Drive, Sway};
 use crate::study::standing::read_motion;
 
+/// What torques cost the law if nobody says it, see `simulate.posture.effort`.
+const AROUND_THE_START: f64 = 1e-3;
+const ALONG_A_MOTION: f64 = 1e-6;
+
 impl Reader<'_> {
     /// The posture: its feet are the contacts.
     pub(in crate::study::estimation) fn posture(
@@ -53,7 +57,10 @@ impl Reader<'_> {
             joints,
             series: p.motion.as_ref().map(|motion| self.motion(file, motion)).transpose()?,
             bandwidth: p.bandwidth_rad_s,
-            effort: self.positive("simulate.posture.effort", p.effort)?,
+            effort: {
+                let usual = if p.motion.is_some() { ALONG_A_MOTION } else { AROUND_THE_START };
+                self.positive("simulate.posture.effort", p.effort.unwrap_or(usual))?
+            },
         })))
     }
 
