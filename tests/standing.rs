@@ -263,7 +263,7 @@ impl Follower {
         });
         // One iteration: what is asked is whether the simulated robot stands.
         let text = format!(
-            "schema = 1\nname = \"follower\"\nrobot = \"{}\"\nstep_s = 0.002\nformulation = \"inverse\"\nfriction_speed_rad_s = 0.1\n\
+            "schema = 1\nname = \"follower\"\ndescription = \"A robot follows its motion.\"\nrobot = \"{}\"\nstep_s = 0.002\nformulation = \"inverse\"\nfriction_speed_rad_s = 0.1\n\
              {}[simulate]\nduration_s = {}\nseed = 1\nstart_rad = {}\n[simulate.posture]\nbandwidth_rad_s = 20.0\n\
              motion = \"motion/summary.json\"\n[simulate.noise]\nq_rad = 1e-3\ndq_rad_s = 1e-2\ntau_nm = {deviation}\n\
              [deviations]\nq_rad = 1e-3\ndq_rad_s = 1e-2\ntau_nm = 0.1\nfirst_q_rad = 1.0\n[[body]]\nlink = \"{}\"\n\
