@@ -104,7 +104,7 @@ fn ratio(own: &Value, other: &Value) -> f64 {
     ((own.iter().sum::<f64>() - other.iter().sum::<f64>()) / 10.0).exp()
 }
 
-/// Against the sway of the shipped problem, in equal time, on ground with no more friction than that sway needs: the torso by itself, and torso and leg together.
+/// Against the sway of the shipped problem, in equal time, of which nine tenths keep the limits where torques may be off: the torso by itself, and torso and leg together.
 #[test]
 fn a_motion_tells_twice_as_much_as_a_sway() {
     let folder = tempfile::tempdir().unwrap();
@@ -126,8 +126,8 @@ fn a_motion_tells_twice_as_much_as_a_sway() {
     let found = motion(folder.path(), &torso);
     assert_eq!((number(&found, "duration_s"), number(&found, "repeats")), (5.0, 5.0));
     let sway = &found["beside"]["whole"];
-    let friction = number(&sway["used"], "friction");
-    assert!((0.8..1.3).contains(&friction), "{sway}");
+    let (friction, kept) = (number(&sway["used"], "friction"), &found["beside"]["within_limits"][0]);
+    assert!((1.0..1.3).contains(&friction) && (0.85..0.97).contains(&kept.as_f64().unwrap()), "{sway}");
     let torso = ratio(&found["deviations"][0], &sway["deviations"][0]);
     assert!(torso < 0.5, "{torso}");
     let leg = [
@@ -286,7 +286,7 @@ impl Follower {
     }
 }
 
-/// On ground that holds no more than what the motion was made for, feet neither slip nor lift, and soles do not tilt; with half of what the motion uses they do.
+/// On ground that holds no more than what the motion was made for, feet neither slip nor lift, and soles do not tilt; with a third of what the motion uses they do.
 #[test]
 fn feet_stay_where_they_stand() {
     let folder = tempfile::tempdir().unwrap();
@@ -313,7 +313,7 @@ fn feet_stay_where_they_stand() {
         assert!(!stands.contains("would"), "{}: {stands}", robot.robot);
         let share = |limit: &str| number(&found["used"], limit);
         let slips =
-            robot.follow(folder.path(), &found, 0.3 * robot.friction * share("friction"), robot.sole_m);
+            robot.follow(folder.path(), &found, robot.friction * share("friction") / 3.0, robot.sole_m);
         assert!(slips.contains("would slip"), "{}: {slips}", robot.robot);
         if let Some(sole) = robot.sole_m {
             let tilts = robot.follow(
@@ -379,7 +379,9 @@ fn bad_input_names_its_culprit() {
         (&["--duration", "0"], "duration"),
         (&["--duration", "601"], "duration: 601 s"),
         (&["--repeats", "0"], "--repeats"),
-        (&["--duration", "2", "--repeats", "21"], "repeats: 21 in 2 s, expected 1 to 20"),
+        (&["--duration", "2", "--repeats", "21"], "repeats: 21 in 2 s, expected 1 to 6"),
+        (&["--duration", "1.6", "--repeats", "6"], "repeats: 6 in 1.6 s, expected 1 to 5"),
+        (&["--torque-deviation-nm", "50"], "with torques off by 150 N m"),
         (&["--links", "base,base"], "`base` twice"),
         (&["--motions", "2"], "--contacts"),
         (&["--unknown", "friction"], "--contacts"),

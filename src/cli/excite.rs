@@ -43,7 +43,7 @@ pub struct ExciteArgs {
     /// Duration of each, s
     #[arg(long, value_name = "S", default_value_t = 5.0)]
     pub duration: f64,
-    /// How often the motion is gone through in that time, from rest to rest; left out: so that once takes about 2 s for the condition number, 1 s for deviations
+    /// How often the motion is gone through in that time, from rest to rest; left out: so that once takes about 2 s for the condition number, 1 s for the other goals
     #[arg(long, value_name = "N", requires = "contacts", value_parser = clap::value_parser!(u32).range(1..))]
     pub repeats: Option<u32>,
     /// Least proven singular value of the loops' Jacobian by the passive joints, m/rad: the distance to singular postures
@@ -82,7 +82,7 @@ pub struct ExciteArgs {
     /// Distance that links keep from each other, m, by the capsules of the robot's file
     #[arg(long, value_name = "M", default_value_t = 0.01, requires = "contacts")]
     pub clearance_m: f64,
-    /// Deviation between the motors' torques and what their sensors tell, N m, of samples 10 ms apart; feet stand with torques that are off by three of these
+    /// Deviation between the motors' torques and what their sensors tell, N m, of samples 10 ms apart; feet stand with torques off by three of these
     #[arg(long, value_name = "NM", default_value_t = 0.2, requires = "contacts")]
     pub torque_deviation_nm: f64,
     /// Problem of `surelift estimate` with the same robot, whose simulated sway and swing are compared with: what they tell in the same time
@@ -120,7 +120,7 @@ pub enum GoalArg {
 const RANDOM: usize = 12;
 const RANDOM_STANDING: usize = 64;
 const STANDING_CHANGES: usize = 400;
-/// About the time in which a motion on feet is gone through once, s: for the condition number, and for deviations. Faster motions tell inertia better, slower ones gravity as well.
+/// About the time in which a motion on feet is gone through once, s: for the condition number, and for other goals. Faster motions tell inertia better, slower ones gravity as well.
 const ONCE_S: [f64; 2] = [2.0, 1.0];
 /// Times of a motion on feet that are written, each second.
 const WRITTEN_HZ: f64 = 200.0;

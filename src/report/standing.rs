@@ -64,16 +64,24 @@ fn rows(found: &StandingMotion, states: &[Carried]) -> Vec<Vec<String>> {
 fn facts(found: &StandingMotion) -> Vec<[String; 2]> {
     let percent = |share: f64| format!("{} %", figure(100.0 * share));
     let used = &found.used;
+    let once_s = found.duration_s / f64::from(found.repeats);
     let mut all = vec![
+        [
+            "the same from rest to rest".to_owned(),
+            match found.repeats {
+                1 => "once".to_owned(),
+                repeats => format!("{repeats} times, {} s each", figure(once_s)),
+            },
+        ],
         ["base parameters".to_owned(), found.rank.to_string()],
         ["condition number".to_owned(), figure(found.condition_number)],
         ["of random motions".to_owned(), figure(found.random_condition_number)],
         ["of a joint's range, from its middle".to_owned(), percent(used.position)],
         ["of a speed limit".to_owned(), percent(used.speed)],
         ["of a torque limit".to_owned(), percent(used.torque)],
-        ["of the friction".to_owned(), percent(used.friction)],
+        ["of the friction, torques off".to_owned(), percent(used.friction)],
         ["of the way to a singular posture".to_owned(), percent(used.posture)],
-        ["of a sole, from its middle".to_owned(), percent(used.pressure)],
+        ["of a sole, from its middle, torques off".to_owned(), percent(used.pressure)],
     ];
     all.push(["smallest distance of links".to_owned(), nearest(found)]);
     for link in &found.deviations {
@@ -143,7 +151,7 @@ pub fn closing(found: &StandingMotion) -> String {
     let rule = "─".repeat(72);
     let rows: Vec<Vec<String>> = facts(found).into_iter().map(|fact| fact.to_vec()).collect();
     format!(
-        "{rule}\n  {} on {} · {} s, from rest to rest\n{rule}\n{}{rule}\n  Limits were looked at in samples, by the nominal robot.\n",
+        "{rule}\n  {} on {} · {} s\n{rule}\n{}{rule}\n  Limits were looked at in samples, by the nominal robot.\n",
         found.robot,
         found.feet.join(", "),
         figure(found.duration_s),
@@ -154,6 +162,9 @@ pub fn closing(found: &StandingMotion) -> String {
 fn page(found: &StandingMotion, states: &[Carried]) -> Result<String, ReportError> {
     let rows = facts(found).into_iter().map(|fact| fact.map(|cell| escape(&cell)).to_vec());
     let mut figures = String::new();
+    // All repeats look the same.
+    let once_s = found.duration_s / f64::from(found.repeats);
+    let once = &states[..states.len().div_ceil(found.repeats as usize)];
     let torques = states.first().map_or(0, |at| at.tau.len());
     let drawn: [(&str, Vec<Curve<'_>>); 3] = [
         (
@@ -172,11 +183,11 @@ fn page(found: &StandingMotion, states: &[Carried]) -> Result<String, ReportErro
         ),
     ];
     for (title, curves) in drawn {
-        figures += &plot(found, states, title, &curves)?;
+        figures += &plot(once_s, once, title, &curves)?;
     }
     let body = format!(
         "<div class=\"head\"><div><div class=\"brand\">surelift excite</div><h1>{} on its feet</h1></div></div>\
-         <p>{} s from rest to rest. Limits were looked at in samples, by the nominal robot.</p>{}<div class=\"grid\">{figures}</div>",
+         <p>{} s. Limits were looked at in samples, by the nominal robot.</p>{}<div class=\"grid\">{figures}</div>",
         escape(&found.robot),
         figure(found.duration_s),
         table("Motion", &["", ""], rows)
@@ -191,13 +202,13 @@ fn page(found: &StandingMotion, states: &[Carried]) -> Result<String, ReportErro
 type Curve<'a> = Box<dyn Fn(&Carried) -> f64 + 'a>;
 
 fn plot(
-    found: &StandingMotion,
+    duration_s: f64,
     states: &[Carried],
     title: &str,
     curves: &[Curve<'_>],
 ) -> Result<String, ReportError> {
     let step = states.len().div_ceil(POINTS).max(1);
-    let at = |k: usize| found.duration_s * k as f64 / (states.len() - 1).max(1) as f64;
+    let at = |k: usize| duration_s * k as f64 / (states.len() - 1).max(1) as f64;
     let series = |(i, curve): (usize, &Curve<'_>)| Series {
         color: LINES[i % LINES.len()],
         shape: Shape::Line,
@@ -206,7 +217,7 @@ fn plot(
     let plot = Plot {
         title: title.to_owned(),
         size: (520, 190),
-        t_end: found.duration_s,
+        t_end: duration_s,
         range: None,
         from_zero: true,
         phases: &[],

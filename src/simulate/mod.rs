@@ -8,6 +8,7 @@ mod drives;
 mod elastic;
 pub mod faults;
 mod following;
+mod hold;
 mod lag;
 mod lateness;
 pub mod mechanism;
@@ -26,6 +27,7 @@ mod world;
 
 pub use audit::{Approach, Audit, ClosestPair, Counts, TrackingReference, TrueState};
 pub use faults::Faults;
+pub use hold::Hold;
 pub(crate) use lag::DriveLag;
 pub(crate) use lateness::Lateness;
 pub use mechanism::{
@@ -36,8 +38,8 @@ pub use paced::Paced;
 pub use passage::ObstaclePath;
 pub use posture::Posture;
 pub use recording::{
-    Drive, Footing, Ground, HiddenParameters, Hold, Noise, ReadingRates, Reads, Recording, RecordingPlan,
-    Sealed, record,
+    Drive, Footing, Ground, HiddenParameters, Noise, ReadingRates, Reads, Recording, RecordingPlan, Sealed,
+    record,
 };
 pub use springs::SpringAudit;
 pub use stopping::StopAudit;

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::hold::Hold;
 use super::posture::Posture;
 use crate::dynamics::constraint::Constraint;
 use crate::inertia::INERTIAL;
@@ -103,15 +104,6 @@ pub struct Footing {
     /// What the ground under each constraint that is a contact can do: where it would have to do more, the foot would slip, lift or tilt, and there is no recording.
     /// `None` where nobody asks.
     pub hold: Vec<Option<Hold>>,
-}
-
-/// What keeps a foot where it stands.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Hold {
-    /// Coefficient of friction of the ground.
-    pub friction: f64,
-    /// Half length and half width of a rigid foot's sole along the axes of the world, m, its frame in the middle. `None`: it does not tilt whatever happens.
-    pub sole_m: Option<[f64; 2]>,
 }
 
 /// Standard deviations of the sensors and of the torque that is really applied.

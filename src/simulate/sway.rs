@@ -4,7 +4,7 @@ use nalgebra::{Matrix3, UnitQuaternion, Vector3};
 
 use crate::linear::rigid_motion::left_jacobian3;
 use crate::robot::Model;
-use crate::trajectory::{Curve, Fourier, JointState};
+use crate::trajectory::{Curve, Fourier, JointState, TrajectoryError};
 
 /// Coordinates of the base: shift along the axes of the world, m, then a rotation vector in the base's first axes, rad.
 pub const BASE: usize = 6;
@@ -40,6 +40,20 @@ impl Sway {
     /// `curve` has the six coordinates of the base, then one of each swinging degree of freedom; all are offsets from `start` (length nq).
     pub fn new(start: &[f64], swinging: &[usize], curve: Fourier) -> Self {
         Self { start: start.to_vec(), swinging: swinging.to_vec(), curve }
+    }
+
+    /// A Fourier series of that many coefficients of each coordinate ([`Fourier::at_rest`]) around `start`, gone through `repeats` times in `duration_s`.
+    ///
+    /// # Errors
+    /// As [`Fourier::at_rest`].
+    pub fn series(
+        (start, swinging): (&[f64], &[usize]),
+        coefficients: &[Vec<[f64; 2]>],
+        (duration_s, repeats): (f64, u32),
+    ) -> Result<Self, TrajectoryError> {
+        let period_s = duration_s / f64::from(repeats);
+        let curve = Fourier::at_rest(&vec![0.0; coefficients.len()], coefficients, period_s)?;
+        Ok(Self::new(start, swinging, curve.repeated(repeats)))
     }
 
     /// The state at `t`, s.

@@ -8,7 +8,7 @@ use nalgebra::{DMatrix, SymmetricEigen};
 use crate::regression::base::BaseParameters;
 
 /// Shares of a random motion's amplitude that are tried until it keeps the limits.
-pub(super) const SHARES: [f64; 12] = [1.0, 0.8, 0.64, 0.5, 0.38, 0.28, 0.18, 0.1, 0.05, 0.025, 0.0125, 0.006];
+pub(super) const SHARES: [f64; 9] = [1.0, 0.8, 0.64, 0.5, 0.38, 0.28, 0.18, 0.1, 0.05];
 /// First step of the search as a share of a coefficient's range, and what becomes of it after a success and a failure.
 pub(super) const STEP: (f64, f64, f64) = (0.3, 1.5, 0.903_602);
 

@@ -15,7 +15,7 @@ use crate::inertia::INERTIAL;
 use crate::robot::{IgnoredPair, LinkShape, LoopKind, Model};
 use crate::simulate::sway::BASE;
 use crate::simulate::{Posture, Sway, SwayState};
-use crate::trajectory::{Fourier, TrajectoryError};
+use crate::trajectory::TrajectoryError;
 
 mod beside;
 mod saved;
@@ -148,7 +148,7 @@ pub struct LinkDeviations {
     pub link: String,
     /// Before the motion: a mass is known to within itself, the others to within this mass in the mean distance of its parts from the joint's frame.
     pub before: Vec<f64>,
-    /// Of m (kg), m c (kg m), I_xx, I_xy, I_yy, I_xz, I_yz, I_zz (kg m^2) about the joint's frame, by one pass through the motion with a sample each 10 ms.
+    /// Of m (kg), m c (kg m), I_xx, I_xy, I_yy, I_xz, I_yz, I_zz (kg m^2) about the joint's frame, by the whole motion with a sample each 10 ms.
     pub deviations: Vec<f64>,
 }
 
@@ -197,8 +197,14 @@ pub struct StandingMotion {
 /// Longest motion, s: it is written with 200 states a second.
 const LONGEST_S: f64 = 600.0;
 
-/// Shortest time of one repeat, s, unless there is one alone: ten samples of those that deviations are told for.
-const SHORTEST_S: f64 = 0.1;
+/// Shortest time of one repeat, s: that of as many samples as deviations are told for, of which the highest harmonic then has six.
+const SHORTEST_S: f64 = SAMPLES as f64 * SAMPLED_S;
+
+/// How often a motion of this duration may be gone through.
+fn most_repeats(duration_s: f64) -> u32 {
+    // Divisions round.
+    (duration_s / SHORTEST_S * (1.0 + f64::EPSILON)).floor().max(1.0) as u32
+}
 
 /// One sample in so much time, s, is what deviations are told for.
 const SAMPLED_S: f64 = 0.01;
@@ -310,8 +316,8 @@ impl StandingTask<'_> {
         ensure(self.duration_s > 0.0 && self.duration_s <= LONGEST_S, &|| {
             format!("duration: {} s, expected a number above 0, at most {LONGEST_S}", self.duration_s)
         })?;
-        ensure(self.repeats == 1 || (self.repeats > 1 && self.period_s() >= SHORTEST_S), &|| {
-            let most = (self.duration_s / SHORTEST_S).floor().max(1.0);
+        let most = most_repeats(self.duration_s);
+        ensure((1..=most).contains(&self.repeats), &|| {
             format!("repeats: {} in {} s, expected 1 to {most}", self.repeats, self.duration_s)
         })?;
         ensure(self.evaluations.0 > 0, &|| "evaluations: expected at least one random motion".to_owned())?;
@@ -330,8 +336,7 @@ impl StandingTask<'_> {
     /// Whether the robot can stand at the start.
     fn check_start(&self, support: &Support<'_>) -> Result<(), StandingError> {
         let still = vec![vec![[0.0; 2]; HARMONICS - 1]; BASE + support.swinging().len()];
-        let rest = Fourier::at_rest(&vec![0.0; still.len()], &still, self.period_s())?;
-        let sway = Sway::new(&self.start, support.swinging(), rest);
+        let sway = Sway::series((&self.start, support.swinging()), &still, (self.duration_s, self.repeats))?;
         let mut looking = support.clone();
         let (what, share) = match looking.look(&self.along(&sway), 1, f64::INFINITY, None) {
             Ok((used, _)) => used.worst(),
@@ -346,7 +351,10 @@ impl StandingTask<'_> {
                         "{stands} of it; `{a}` and `{b}` are {distance:.4} m apart, expected {least:.4} m"
                     )
                 }
-                _ => format!("{stands} of what there is, expected at most {USED}"),
+                _ => format!(
+                    "{stands} of what there is with torques off by {} N m, expected at most {USED}",
+                    3.0 * self.torque_deviation_nm
+                ),
             }
         };
         if share <= USED { Ok(()) } else { Err(StandingError::Nothing(reason())) }
@@ -388,9 +396,8 @@ impl StandingTask<'_> {
     }
 
     fn sway(&self, support: &Support<'_>, ranges: &[f64], x: &[f64]) -> Result<Sway, TrajectoryError> {
-        let curve =
-            Fourier::at_rest(&vec![0.0; ranges.len()], &self.coefficients(ranges, x), self.period_s())?;
-        Ok(Sway::new(&self.start, support.swinging(), curve.repeated(self.repeats)))
+        let coefficients = self.coefficients(ranges, x);
+        Sway::series((&self.start, support.swinging()), &coefficients, (self.duration_s, self.repeats))
     }
 }
 
@@ -401,9 +408,8 @@ impl StandingTask<'_> {
     /// As [`StandingTask::run`].
     pub fn states(&self, motion: &StandingMotion, count: usize) -> Result<Vec<Carried>, StandingError> {
         let mut support = Support::new(self)?;
-        let period_s = motion.duration_s / f64::from(motion.repeats);
-        let curve = Fourier::at_rest(&vec![0.0; motion.coefficients.len()], &motion.coefficients, period_s)?;
-        let sway = Sway::new(&self.start, support.swinging(), curve.repeated(motion.repeats));
+        let time = (motion.duration_s, motion.repeats);
+        let sway = Sway::series((&self.start, support.swinging()), &motion.coefficients, time)?;
         let (mut near, mut before) = (self.start.clone(), None::<Vec<f64>>);
         let last = (count.max(2) - 1) as f64;
         let each = |k: usize| {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Footing, Hold, RecordingPlan};
+use super::{Footing, RecordingPlan};
 use crate::dynamics::Workspace;
 use crate::dynamics::actuation::{drive_torque, joint_friction};
 use crate::dynamics::constraint::{ConstrainedDynamics, Redundancy};
@@ -158,7 +158,7 @@ impl Body {
     pub(super) fn stands(&self, footing: &Footing) -> Result<(), String> {
         let Some(held) = &self.held else { return Ok(()) };
         for (c, hold) in footing.hold.iter().enumerate() {
-            let Some(Hold { friction, sole_m }) = hold.filter(|_| self.active[c]) else { continue };
+            let Some(hold) = hold.filter(|_| self.active[c]) else { continue };
             let (name, force) = (&held.constraints()[c].name, held.force_of(c));
             if !(force[2] > 0.0) {
                 return Err(format!(
@@ -166,17 +166,15 @@ impl Body {
                     -force[2]
                 ));
             }
-            let share = force[0].hypot(force[1]) / (friction * force[2]);
-            if !(share <= 1.0) {
+            let [friction, pressure] = hold.shares(force, &[0.0; 6]);
+            if !(pressure <= 1.0) {
                 return Err(format!(
-                    "foot `{name}` would slip: it asks for {share:.2} times the friction that there is"
+                    "foot `{name}` would tilt: its centre of pressure is at {pressure:.2} times the way to its sole's edge"
                 ));
             }
-            // Moments are about the middle of the sole, in axes of the world: a sole that stands is level.
-            let off = sole_m.map_or(0.0, |[x, y]| (force[4] / x).abs().max((force[3] / y).abs()) / force[2]);
-            if !(off <= 1.0) {
+            if !(friction <= 1.0) {
                 return Err(format!(
-                    "foot `{name}` would tilt: its centre of pressure is at {off:.2} times the way to its sole's edge"
+                    "foot `{name}` would slip: it asks for {friction:.2} times the friction that there is"
                 ));
             }
         }

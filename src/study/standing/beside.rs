@@ -14,6 +14,9 @@ use crate::study::excitation::Judge;
 /// Half of the interval of the differences that give velocities and accelerations, s: what is cut off is 1e-7 of a motion of 1 Hz, what is rounded 1e-8 m/s^2.
 const HALF_S: f64 = 1e-4;
 
+/// Samples of it in a second: sways are of some Hz, and products of its rows of four times as many.
+const SAMPLED_HZ: f64 = 32.0;
+
 /// Halvings by which the share of a motion that keeps the limits is found: to half a percent.
 const HALVINGS: usize = 8;
 
@@ -80,9 +83,9 @@ impl StandingTask<'_> {
         looked.map(|(used, _)| used).map_err(bad)
     }
 
-    /// Samples of a motion that repeats nothing: as close together as those of one that does.
+    /// Samples of a motion that need not repeat anything.
     fn samples_beside(&self) -> usize {
-        SAMPLES * self.repeats as usize
+        SAMPLES.max((self.duration_s * SAMPLED_HZ).ceil() as usize)
     }
 
     /// Sway and swing of a posture, from this task's start, on this task's feet.

@@ -1,15 +1,13 @@
 //! Motions that were found and written, read again.
 
-use std::num::NonZeroU32;
 use std::path::Path;
 
 use serde::Deserialize;
 
-use super::StandingError;
+use super::{StandingError, most_repeats};
 use crate::robot::Model;
 use crate::simulate::Sway;
 use crate::simulate::sway::BASE;
-use crate::trajectory::Fourier;
 
 /// What `summary.json` has of a motion.
 #[derive(Debug, Deserialize)]
@@ -18,14 +16,14 @@ struct Saved {
     duration_s: f64,
     /// Older ones went through their series once.
     #[serde(default = "once")]
-    repeats: NonZeroU32,
+    repeats: u32,
     start: Vec<f64>,
     coordinates: Vec<String>,
     coefficients: Vec<Vec<[f64; 2]>>,
 }
 
-const fn once() -> NonZeroU32 {
-    NonZeroU32::MIN
+const fn once() -> u32 {
+    1
 }
 
 /// Reads the motion of a `summary.json` that `surelift excite` has written for feet that stand: the series and the configuration that it starts from (length nq).
@@ -55,9 +53,11 @@ pub fn read_motion(robot: &Model, path: &Path) -> Result<(Sway, Vec<f64>), Stand
             .ok_or_else(|| bad(format!("coordinate `{name}` is no joint of `{}`", robot.name)))
     };
     let swinging = saved.coordinates[BASE..].iter().map(dof).collect::<Result<Vec<_>, _>>()?;
-    let repeats = saved.repeats.get();
-    let period_s = saved.duration_s / f64::from(repeats);
-    let curve = Fourier::at_rest(&vec![0.0; saved.coordinates.len()], &saved.coefficients, period_s);
-    let curve = curve.map_err(|error| bad(error.to_string()))?.repeated(repeats);
-    Ok((Sway::new(&saved.start, &swinging, curve), saved.start))
+    let (repeats, most) = (saved.repeats, most_repeats(saved.duration_s));
+    if !(1..=most).contains(&repeats) {
+        return Err(bad(format!("repeats: {repeats} in {} s, expected 1 to {most}", saved.duration_s)));
+    }
+    let time = (saved.duration_s, repeats);
+    let sway = Sway::series((&saved.start, &swinging), &saved.coefficients, time);
+    Ok((sway.map_err(|error| bad(error.to_string()))?, saved.start))
 }

@@ -6,6 +6,7 @@ use super::{Footprint, StandingError, StandingTask};
 use crate::dynamics::constraint::Constraint;
 use crate::dynamics::constraint::reduced::ReducedDynamics;
 use crate::robot::{LoopKind, Model, Placement};
+use crate::simulate::Hold;
 use crate::simulate::posture::{ground_rows, leg};
 use crate::simulate::sway::{BASE, SwayState};
 use crate::study::self_collision::SelfCollision;
@@ -20,6 +21,8 @@ pub(super) const APART: &str = "the distance of links from each other";
 const CARRIED: f64 = 0.05;
 /// By how many of their deviations torques may be off.
 const OFF: f64 = 3.0;
+/// Samples whose rows are kept for one product.
+const TOGETHER: usize = 512;
 
 /// The largest share of each limit that a motion uses: 1 is the limit.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
@@ -30,7 +33,7 @@ pub struct LimitShares {
     pub speed: f64,
     /// Of a motor's torque.
     pub torque: f64,
-    /// Of the friction cone: |f_t| / (mu f_n); infinite where a foot carries less than a twentieth of its part of the weight. Here and of the sole forces are off by [`Carried::force_errors`], to the worse.
+    /// Of the friction cone ([`Hold::shares`]), forces off by [`Carried::force_errors`] to the worse; infinite where a foot carries less than a twentieth of its part of the weight.
     pub friction: f64,
     /// Of the way to a singular posture, such as a stretched knee: of the loss of the legs' smallest singular value that is allowed.
     pub posture: f64,
@@ -137,7 +140,7 @@ pub struct Carried {
     pub tau: Vec<f64>,
     /// Forces (N) of each foot in axes of the world, and for rigid ones the moment about its frame (N m).
     pub forces: Vec<Vec<f64>>,
-    /// How much each of these numbers changes where the motors' torques are off by three of their deviations, the base held (three deviations of the sum; N, N m).
+    /// Three deviations of each of these numbers by independent errors of the legs' torques, each of the task's deviation, accelerations unchanged; N, N m.
     pub force_errors: Vec<Vec<f64>>,
 }
 
@@ -209,7 +212,9 @@ impl<'a> Support<'a> {
         let mut tau = vec![0.0; self.robot.nv()];
         let free = self.reduced.constraint_force(self.robot, &self.theta, &tau).ok()?;
         let own = self.reduced.g().select_rows(&self.driven);
-        let (by, level) = (self.ground_by_torque(), self.ground_rows());
+        let (by_motor, level) = (self.force_by_motor(), self.ground_rows());
+        let by =
+            DMatrix::from_fn(level.len(), self.driven.len(), |r, c| level[r].1 * by_motor[(level[r].0, c)]);
         let pull = DVector::from_iterator(level.len(), level.iter().map(|(row, weight)| weight * free[*row]));
         // |tau|^2 + |B tau + p|^2 where own' tau = u.
         let cost = (DMatrix::identity(self.driven.len(), self.driven.len()) + by.tr_mul(&by)).cholesky()?;
@@ -219,7 +224,9 @@ impl<'a> Support<'a> {
         self.driven.iter().zip(chosen.iter()).for_each(|(&k, x)| tau[k] = *x);
         let force = self.reduced.constraint_force(self.robot, &self.theta, &tau).ok()?;
         let [q, v, a] = [self.reduced.q(), self.reduced.v(), self.reduced.a()].map(<[f64]>::to_vec);
-        let (forces, force_errors) = (self.by_foot(force.as_slice()), self.by_foot(&self.force_errors()));
+        let off = OFF * self.torque_deviation;
+        let errors: Vec<f64> = by_motor.row_iter().map(|row| off * row.norm()).collect();
+        let (forces, force_errors) = (self.by_foot(force.as_slice()), self.by_foot(&errors));
         Some(Carried { q, v, a, tau, forces, force_errors })
     }
 
@@ -234,15 +241,12 @@ impl<'a> Support<'a> {
         self.feet.iter().map(&mut own).collect()
     }
 
-    /// Three deviations of each row of the constraints' forces by the errors of the motors' torques.
-    fn force_errors(&self) -> Vec<f64> {
-        let by = self.reduced.force_by_torque();
-        let with_motor: Vec<bool> =
-            self.reduced.dependent().iter().map(|dof| self.driven.contains(dof)).collect();
-        let variance = |row: usize| -> f64 {
-            by.row(row).iter().zip(&with_motor).filter(|(_, motor)| **motor).map(|(x, _)| x * x).sum()
-        };
-        (0..by.nrows()).map(|row| OFF * self.torque_deviation * variance(row).sqrt()).collect()
+    /// What the motors' torques add to all rows of the constraints' forces at the last configuration, accelerations unchanged: one column a motor, zero for those of no leg.
+    fn force_by_motor(&self) -> DMatrix<f64> {
+        let all = self.reduced.force_by_torque();
+        let place = |k: &usize| self.reduced.dependent().iter().position(|dof| dof == k);
+        let places: Vec<Option<usize>> = self.driven.iter().map(place).collect();
+        DMatrix::from_fn(all.nrows(), places.len(), |r, c| places[c].map_or(0.0, |k| all[(r, k)]))
     }
 
     /// The first row of the feet among those of all constraints.
@@ -259,16 +263,6 @@ impl<'a> Support<'a> {
             at += foot.rows();
         }
         rows
-    }
-
-    /// Those rows, weighed, by the torques of the motors.
-    fn ground_by_torque(&self) -> DMatrix<f64> {
-        let (all, rows) = (self.reduced.force_by_torque(), self.ground_rows());
-        let place = |k: &usize| self.reduced.dependent().iter().position(|dof| dof == k);
-        let places: Vec<Option<usize>> = self.driven.iter().map(place).collect();
-        DMatrix::from_fn(rows.len(), self.driven.len(), |r, c| {
-            places[c].map_or(0.0, |k| rows[r].1 * all[(rows[r].0, k)])
-        })
     }
 
     /// What a state uses of the limits.
@@ -293,25 +287,20 @@ impl<'a> Support<'a> {
         let apart = if nearest.0 > 0.0 { self.clearance_m / nearest.0 } else { f64::INFINITY };
         most = most.or(&LimitShares { apart, ..LimitShares::NONE });
         for ((foot, force), error) in self.feet.iter().zip(&at.forces).zip(&at.force_errors) {
-            let normal = force[2] - error[2];
-            let carries = normal > CARRIED * self.part;
-            let most_of = |k: usize| force[k].abs() + error[k];
-            let friction =
-                if carries { most_of(0).hypot(most_of(1)) / (self.friction * normal) } else { f64::INFINITY };
-            // Moments about the middle of the sole, in axes of the world: a sole that stands is level.
-            let pressure = match (foot.kind, carries) {
-                (LoopKind::Rigid, true) => {
-                    let [x, y] = foot.sole_m;
-                    (most_of(4) / (normal * x)).max(most_of(3) / (normal * y))
-                }
-                _ => 0.0,
+            let sole_m = (foot.kind == LoopKind::Rigid).then_some(foot.sole_m);
+            let [friction, pressure] = Hold { friction: self.friction, sole_m }.shares(force, error);
+            let carries = force[2] - error[2] > CARRIED * self.part;
+            let shares = if carries {
+                LimitShares { friction, pressure, ..LimitShares::NONE }
+            } else {
+                LimitShares { friction: f64::INFINITY, ..LimitShares::NONE }
             };
-            most = most.or(&LimitShares { friction, pressure, ..LimitShares::NONE });
+            most = most.or(&shares);
         }
         most
     }
 
-    /// What a motion, by the share of its duration, uses of the limits at so many times, if never more than `used` of one, or which that is; and the product Y'Y of the rows that sensors tell the parameters `tells` by (indices among the links'), each row
+    /// What a motion, by a share from 0 to 1 of what there is of it, uses of the limits at so many times, if never more than `used` of one, or which that is; and the product Y'Y of the rows that sensors tell the parameters `tells` by (indices among the links'), each row
     /// by the deviation of its noise where torque sensors err by 1 N m.
     pub fn look(
         &mut self,
@@ -321,9 +310,11 @@ impl<'a> Support<'a> {
         tells: Option<&[usize]>,
     ) -> Result<(LimitShares, DMatrix<f64>), &'static str> {
         let width = tells.map_or(0, <[usize]>::len);
-        // Rows of all samples, one a column: one product of all takes a tenth of the time of one a sample.
-        let count = if tells.is_some() { samples * self.reduced.independent().len() } else { 0 };
-        let (mut most, mut all, mut filled) = (LimitShares::NONE, DMatrix::zeros(width, count), 0);
+        // Rows of many samples, one a column: one product of all takes a tenth of the time of one a sample.
+        let each = self.reduced.independent().len();
+        let count = if tells.is_some() { samples.min(TOGETHER) * each } else { 0 };
+        let (mut most, mut rows, mut filled) = (LimitShares::NONE, DMatrix::zeros(width, count), 0);
+        let mut information = DMatrix::zeros(width, width);
         let (mut near, mut before) = (motion(0.0).q, None::<Vec<f64>>);
         for k in 0..=samples {
             let state = motion(k as f64 / samples as f64);
@@ -333,14 +324,19 @@ impl<'a> Support<'a> {
                 return Err(most.worst().0);
             }
             if let Some(columns) = tells.filter(|_| k < samples) {
-                let rows = self.whitened(columns).ok_or(UNREACHED)?;
-                all.columns_mut(filled, rows.nrows()).copy_from(&rows.transpose());
-                filled += rows.nrows();
+                let own = self.whitened(columns).ok_or(UNREACHED)?;
+                rows.columns_mut(filled, each).copy_from(&own.transpose());
+                filled += each;
+                if filled == count || k + 1 == samples {
+                    let told = rows.columns(0, filled);
+                    information += told * told.transpose();
+                    filled = 0;
+                }
             }
             near = onward(before.as_deref(), &carried.q);
             before = Some(carried.q);
         }
-        Ok((most, &all * all.transpose()))
+        Ok((most, information))
     }
 
     /// Rows of these parameters at the last state, by the deviation of their noise.
@@ -350,13 +346,6 @@ impl<'a> Support<'a> {
         // One product instead of a solution a column: there are some hundred.
         let inverse = factor.solve_lower_triangular(&DMatrix::identity(factor.nrows(), factor.nrows()))?;
         Some(inverse * rows)
-    }
-
-    /// Forces of the feet at the last state by these torques, for tests of how far they are off.
-    #[cfg(test)]
-    pub fn borne(&mut self, tau: &[f64]) -> Vec<Vec<f64>> {
-        let force = self.reduced.constraint_force(self.robot, &self.theta, tau).unwrap();
-        self.by_foot(force.as_slice())
     }
 
     /// u of the last state, N m, for tests of what rows say.

@@ -82,37 +82,102 @@ fn torques_make_the_motion_and_feet_bear_the_forces() {
     }
 }
 
-/// Forces of feet by torques that are off at random scatter by a third of what is told.
+/// Forces of feet of a moving robot whose torques are off at random, all of them, and which therefore moves otherwise: they scatter by no more than what is told for a base that does not, and by much of it.
 #[test]
 fn forces_are_off_as_they_are_said_to_be() {
+    const DRAWS: usize = 400;
     for robot in [load_model("go1").unwrap(), load_model("talos_reduced").unwrap()] {
         let task = if robot.name == "go1" { go1(&robot) } else { talos(&robot) };
         let mut support = Support::new(&task).unwrap();
-        let still = SwayState {
-            q: task.start.clone(),
-            v: vec![0.0; BASE + support.swinging().len()],
-            a: vec![0.0; BASE + support.swinging().len()],
-        };
-        let at = support.carried(&still, &task.start).unwrap();
+        let ranges = task.ranges(support.swinging());
         let mut rng = ChaCha8Rng::seed_from_u64(5);
-        const DRAWS: usize = 600;
-        let mut squares: Vec<Vec<f64>> = at.forces.iter().map(|force| vec![0.0; force.len()]).collect();
+        let x: Vec<f64> = (0..8 * ranges.len()).map(|_| rng.random_range(-0.1..0.1)).collect();
+        let sway = task.sway(&support, &ranges, &x).unwrap();
+        let at = support.carried(&sway.at(&robot, 1.1), &task.start).unwrap();
+        let contact =
+            |foot: &Footprint| Constraint::contact(&robot, foot.frame, foot.kind, Placement::identity());
+        let mut dynamics =
+            ConstrainedDynamics::new(&robot, task.feet.iter().map(contact).collect(), Redundancy::Refuse)
+                .unwrap();
+        let mut forces = |tau: &[f64]| -> Vec<Vec<f64>> {
+            dynamics.forward(&robot, &at.q, &at.v, tau, &support.theta).unwrap();
+            (0..task.feet.len()).map(|k| dynamics.force_of(k).to_vec()).collect()
+        };
+        let exact = forces(&at.tau);
+        // Even errors of the stated deviation.
+        let most = task.torque_deviation_nm * 3.0f64.sqrt();
+        let mut squares: Vec<Vec<f64>> = exact.iter().map(|force| vec![0.0; force.len()]).collect();
         for _ in 0..DRAWS {
-            // Even errors of the stated deviation.
-            let most = task.torque_deviation_nm * 3.0f64.sqrt();
             let mut tau = at.tau.clone();
             tau[BASE..].iter_mut().for_each(|tau| *tau += rng.random_range(-most..=most));
-            for (own, (moved, force)) in squares.iter_mut().zip(support.borne(&tau).iter().zip(&at.forces)) {
+            for (own, (moved, force)) in squares.iter_mut().zip(forces(&tau).iter().zip(&exact)) {
                 own.iter_mut().zip(moved.iter().zip(force)).for_each(|(sum, (x, y))| *sum += (x - y).powi(2));
             }
         }
         for (squares, told) in squares.iter().zip(&at.force_errors) {
             for (square, told) in squares.iter().zip(told) {
-                let deviation = (square / DRAWS as f64).sqrt();
-                assert!((3.0 * deviation / told - 1.0).abs() < 0.12, "{}: {deviation} {told}", robot.name);
+                let share = 3.0 * (square / DRAWS as f64).sqrt() / told;
+                eprintln!("{} {share}", robot.name);
+                assert!((0.2..1.1).contains(&share), "{}: {share} of {told}", robot.name);
             }
         }
     }
+}
+
+/// Torques that are off leave less of friction, soles and load.
+#[test]
+fn torques_that_are_off_cost_friction_and_sole() {
+    let robot = load_model("talos_reduced").unwrap();
+    let used = |torque_deviation_nm: f64| {
+        let task = StandingTask { torque_deviation_nm, ..talos(&robot) };
+        let mut support = Support::new(&task).unwrap();
+        let ranges = task.ranges(support.swinging());
+        let x = vec![0.03; 8 * ranges.len()];
+        let sway = task.sway(&support, &ranges, &x).unwrap();
+        support.look(&task.along(&sway), 8, f64::INFINITY, None).unwrap().0
+    };
+    let (exact, off) = (used(1e-9), used(1.0));
+    assert!(
+        off.friction > 1.05 * exact.friction && off.pressure > 1.02 * exact.pressure,
+        "{exact:?} {off:?}"
+    );
+    assert_eq!((off.position, off.speed, off.torque), (exact.position, exact.speed, exact.torque));
+    assert_eq!(used(200.0).friction, f64::INFINITY);
+}
+
+/// A motion that is read again is the motion that was written, and how often it is gone through is looked at.
+#[test]
+fn a_motion_is_read_as_it_was_written() {
+    let robot = load_model("go1").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let task = StandingTask { evaluations: (4, 0), repeats: 3, ..go1(&robot) };
+    let found = task.run().unwrap();
+    let path = folder.path().join("summary.json");
+    let mut written = serde_json::to_value(&found).unwrap();
+    let write = |value: &serde_json::Value| std::fs::write(&path, value.to_string()).unwrap();
+    write(&written);
+    let (sway, start) = read_motion(&robot, &path).unwrap();
+    assert_eq!(start, task.start);
+    let states = task.states(&found, 41).unwrap();
+    for (k, state) in states.iter().enumerate() {
+        let read = sway.at(&robot, 0.1 * k as f64);
+        assert!(read.q[..7].iter().zip(&state.q).all(|(a, b)| (a - b).abs() < 1e-12), "{k}");
+    }
+    // The base moves, and is where it was a repeat before.
+    let [a, b] = [0.6, 0.6 + 4.0 / 3.0].map(|t| sway.at(&robot, t).q);
+    assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() < 1e-9) && (a[0] - start[0]).abs() > 1e-6);
+    for repeats in [0u32, 13, u32::MAX] {
+        written["repeats"] = repeats.into();
+        write(&written);
+        let reason = read_motion(&robot, &path).unwrap_err().to_string();
+        assert!(reason.contains(&format!("repeats: {repeats} in 4 s, expected 1 to 12")), "{reason}");
+    }
+    // Older files went through it once.
+    written.as_object_mut().unwrap().remove("repeats");
+    write(&written);
+    let once = read_motion(&robot, &path).unwrap().0;
+    let (slow, fast) = (once.at(&robot, 1.5).q, sway.at(&robot, 0.5).q);
+    assert!((slow[0] - start[0] - 3.0 * (fast[0] - start[0])).abs() < 1e-9);
 }
 
 /// A Talos on both soles.
