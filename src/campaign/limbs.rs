@@ -65,11 +65,18 @@ struct TorqueErrors {
     least: f64,
 }
 
-/// By what was learnt, and by the files.
+/// By what was learnt, by the files, and by the truth's parameters: what noise and friction outside the class leave of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Compared<T> {
     identified: T,
     maker: T,
+    truth: T,
+}
+
+impl<T> Compared<T> {
+    fn map<U>(&self, pick: impl Fn(&T) -> U) -> Compared<U> {
+        Compared { identified: pick(&self.identified), maker: pick(&self.maker), truth: pick(&self.truth) }
+    }
 }
 
 /// Mean and largest tracking error, degrees.
@@ -286,8 +293,13 @@ impl LimbsCampaign {
         let least = least_errors(&rows, count);
         let segments = self.file.prediction.segments;
         let foretold = |theta: &[f64]| lab.predict(theta, (&unseen.log, &samples), segments);
-        let (own, files) = (foretold(learnt)?, foretold(&maker)?);
-        let tracked = self.tracked(lab, [learnt, &maker], seed);
+        let by = Compared { identified: &learnt[..], maker: &maker[..], truth: &truth[..] };
+        let predicted = Compared {
+            identified: foretold(by.identified)?,
+            maker: foretold(by.maker)?,
+            truth: foretold(by.truth)?,
+        };
+        let tracked = self.tracked(lab, &by, seed);
         let motor = |(k, &joint): (usize, &usize)| MotorTrial {
             motor: lab.limb.joints[joint].name.clone(),
             torque_nm: TorqueErrors {
@@ -297,18 +309,15 @@ impl LimbsCampaign {
                 truth: by_truth[k],
                 least: least[k],
             },
-            prediction: Compared { identified: own.norms[k], maker: files.norms[k] },
-            tracking_deg: tracked
-                .iter()
-                .map(|c| Compared { identified: c.identified[k], maker: c.maker[k] })
-                .collect(),
+            prediction: predicted.map(|by| by.norms[k]),
+            tracking_deg: tracked.iter().map(|at_speed| at_speed.map(|errors| errors[k])).collect(),
         };
         let motors = lab.motors.iter().enumerate().map(motor).collect();
-        Ok((motors, Compared { identified: own.broken, maker: files.broken }))
+        Ok((motors, predicted.map(|by| by.broken)))
     }
 
-    /// Tracking errors of all motors, speed by speed, with the inverse dynamics of what was learnt and of the files.
-    fn tracked(&self, lab: &Laboratory<'_>, by: [&[f64]; 2], seed: u64) -> Vec<Compared<Vec<Tracked>>> {
+    /// Tracking errors of all motors, speed by speed, with the inverse dynamics of these parameters.
+    fn tracked(&self, lab: &Laboratory<'_>, by: &Compared<&[f64]>, seed: u64) -> Vec<Compared<Vec<Tracked>>> {
         let file = &self.file.tracking;
         let one = |(i, &speed): (usize, &f64)| {
             let sines = Sines::new(&lab.ranges(), file.range_share, speed, file.ramp_s);
@@ -326,7 +335,7 @@ impl LimbsCampaign {
                     Err(_) => vec![(LOST_DEG, LOST_DEG); lab.motors.len()],
                 }
             };
-            Compared { identified: run(by[0]), maker: run(by[1]) }
+            by.map(|theta| run(theta))
         };
         file.speeds_rad_s.iter().enumerate().map(one).collect()
     }
