@@ -234,6 +234,8 @@ impl<'a> Tables<'a> {
             "predictions broken off",
             "by the files",
             "by true parameters",
+            "links learnt, %",
+            "sines reach, rad/s",
             "springs bend by, deg",
         ];
         let row = |t: &LimbTrial| {
@@ -250,6 +252,8 @@ impl<'a> Tables<'a> {
                 t.broken.identified.to_string(),
                 t.broken.maker.to_string(),
                 t.broken.truth.to_string(),
+                format!("{:.0}", 100.0 * t.learnt_share),
+                t.speeds_rad_s.iter().map(|speed| format!("{speed:.2}")).collect::<Vec<_>>().join(", "),
                 format!("{:.2}", t.deflection_rad.to_degrees()),
             ]
         };
@@ -263,7 +267,8 @@ impl<'a> Tables<'a> {
             captioned("Open-loop predictions, L2 norm, rad s^(1/2)", self.predictions()),
         ];
         for (k, speed) in self.speeds.iter().enumerate() {
-            let caption = format!("Tracking errors, sines to {speed} rad/s, degrees");
+            let caption =
+                format!("Tracking errors, sines to {speed} rad/s or as fast as motors can, degrees");
             all.push(captioned(&caption, self.tracking(k)));
         }
         all.push(captioned("Fits", self.fits()));

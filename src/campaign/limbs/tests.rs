@@ -1,5 +1,6 @@
 use nalgebra::DVector;
 
+use super::laboratory::Sines;
 use super::plant::Plant;
 use super::*;
 use crate::campaign::{Campaign, Journal, Shard};
@@ -233,6 +234,29 @@ fn sines_have_their_speed_and_derivatives() {
     assert!(fastest.iter().all(|v| *v <= 3.0 && *v > 2.9), "{fastest:?}");
     let start = sines.at(0.0);
     assert!((start.q[1] - 0.4).abs() < 1e-15 && start.dq.iter().chain(&start.ddq).all(|x| *x == 0.0));
+}
+
+/// What motors cannot follow is slowed down, whole limbs together, to where the weakest one has a tenth left; what they can is as fast as it was asked for.
+#[test]
+fn sines_are_as_fast_as_motors_can() {
+    let (mut limb, _, _) = leg();
+    let file = crate::campaign::parse::<LimbsFile>(Path::new(HERE), FEW).unwrap();
+    let reached = |limb: &Model, speed: f64| {
+        let drawn = LimbTruth::draw(&file.truth, limb, 1, 0);
+        let lab = Laboratory::new(limb, limb, (&drawn, &[]), (&file.control, &file.noise)).unwrap();
+        let (sines, reached) = lab.sines(0.9, speed, (1.0, 5.0))?;
+        let loads = lab.loads(&|t| sines.at(t), 5.0)?;
+        Ok::<_, String>((reached, loads.into_iter().fold(0.0, f64::max)))
+    };
+    let (slow, load) = reached(&limb, 1.8).unwrap();
+    assert!(slow == 1.8 && load < 0.9, "{slow} {load}");
+    let (fast, load) = reached(&limb, 5.0).unwrap();
+    println!("5 rad/s: {fast} rad/s at a load of {load}");
+    assert!(fast > 3.0 && fast < 5.0 && load > 0.88 && load <= 0.9, "{fast} {load}");
+    // A motor that cannot hold its limb.
+    let hip = limb.joints.iter_mut().find(|joint| joint.limits.torque > 0.0).unwrap();
+    hip.limits.torque = 0.1;
+    assert!(reached(&limb, 5.0).unwrap_err().contains("at no speed"));
 }
 
 /// An arm is identified; shards give what a whole campaign gives.
