@@ -387,9 +387,9 @@ fn csv(samples: &[crate::recording::Sample]) -> String {
     text + "\n"
 }
 
-/// Both legs and both arms of the campaign's Digit (seed 1) from four recordings of 3 s. `SURELIFT_LOGS=FOLDER` keeps these, so that `surelift identify` can read them.
+/// Both legs and both arms of the campaign's Digit (seed 1) from its six recordings of 2 s. `SURELIFT_LOGS=FOLDER` keeps these, so that `surelift identify` can read them.
 #[test]
-#[ignore = "simulates four motions of a whole Digit first: a minute"]
+#[ignore = "simulates six motions of a whole Digit first: a minute"]
 fn legs_and_arms_are_learnt_in_ten_seconds() {
     let path = Path::new("scenarios/campaigns/digit.toml");
     let text = std::fs::read_to_string(path).unwrap();
