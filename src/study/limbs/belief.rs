@@ -414,6 +414,7 @@ mod tests {
                 left_out_apart_rms_nm: rms(apart),
                 worst_ratio: worst_ratio(&own, apart),
                 next_ratio: next_ratio(&own, apart),
+                worst_excess: 0.0,
             };
             (belief.worth_telling(), LinkBelief { learnt_share: 0.0, ..belief }.worth_telling())
         };
