@@ -85,6 +85,9 @@ type Tracked = (f64, f64);
 /// The largest speed of sines, rad/s, and the tracking errors of all motors along them.
 type Sped = (f64, Compared<Vec<Tracked>>);
 
+/// What was found of all motors, in how many segments predictions broke off, and the largest speed of each tracking, rad/s.
+type MotorsFound = (Vec<MotorTrial>, Compared<u64>, Vec<f64>);
+
 /// What was found of one motor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct MotorTrial {
@@ -293,7 +296,7 @@ impl LimbsCampaign {
         unseen: &MotorLog,
         [learnt, friction, truth]: [&Vec<f64>; 3],
         seed: u64,
-    ) -> Result<(Vec<MotorTrial>, Compared<u64>, Vec<f64>), String> {
+    ) -> Result<MotorsFound, String> {
         let maker = lab.limb.nominal_parameters();
         let samples = moving(&unseen.log, self.smoothing()).map_err(|error| error.to_string())?;
         let rows = lab.rows(&samples)?;
