@@ -91,7 +91,7 @@ fn motions_are_found_recorded_and_learnt_from() {
     assert!(said.contains("base") || said.contains("told apart"), "{said}");
     let summary: Value =
         serde_json::from_str(&std::fs::read_to_string(folder.join("found/summary.json")).unwrap()).unwrap();
-    // A limb of which some motor is predicted a thousandth worse with learnt links is told a mixture with the files' links.
+    // A limb of which some motor is predicted worse with learnt links, by more than chance, is told a mixture with the files' links.
     let mut whole = 0;
     for limb in summary["limbs"].as_array().unwrap() {
         let learnt = limb["belief"]["learnt_share"].as_f64().unwrap();

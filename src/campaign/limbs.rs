@@ -31,7 +31,7 @@ use crate::robot::{self, Limb, Model};
 use crate::study::limbs::excite::{ExcitationTask, ExcitingMotions};
 use crate::study::limbs::{LimbFinding, LimbStudy, LimbUnknown, MotorLog};
 use file::{ExcitingFile, FilterFile, LimbsFile};
-use laboratory::{Laboratory, Order, Sines, errors, least_errors, tracking};
+use laboratory::{Laboratory, Order, errors, least_errors, tracking};
 use truth::{LimbTruth, SpringFile};
 
 /// How far measured passive joints may be from the loops; none are measured here.
@@ -65,15 +65,28 @@ struct TorqueErrors {
     least: f64,
 }
 
-/// By what was learnt, and by the files.
+/// By what was learnt, by the files, and by the truth's parameters: what noise and friction outside the class leave of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Compared<T> {
     identified: T,
     maker: T,
+    truth: T,
+}
+
+impl<T> Compared<T> {
+    fn map<U>(&self, pick: impl Fn(&T) -> U) -> Compared<U> {
+        Compared { identified: pick(&self.identified), maker: pick(&self.maker), truth: pick(&self.truth) }
+    }
 }
 
 /// Mean and largest tracking error, degrees.
 type Tracked = (f64, f64);
+
+/// The largest speed of sines, rad/s, and the tracking errors of all motors along them.
+type Sped = (f64, Compared<Vec<Tracked>>);
+
+/// What was found of all motors, in how many segments predictions broke off, and the largest speed of each tracking, rad/s.
+type MotorsFound = (Vec<MotorTrial>, Compared<u64>, Vec<f64>);
 
 /// What was found of one motor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -104,6 +117,10 @@ pub(super) struct LimbTrial {
     random_condition_number: f64,
     /// Segments in which predictions came to where loops do not close.
     broken: Compared<u64>,
+    /// Share of learnt links in what was told.
+    learnt_share: f64,
+    /// Largest speeds that sines reach, rad/s: those that were asked for, or what motors' torques and speeds allow.
+    speeds_rad_s: Vec<f64>,
     /// Largest deflection of a spring in the recordings, rad.
     deflection_rad: f64,
 }
@@ -201,7 +218,7 @@ impl LimbsCampaign {
         let (learnt, friction) = (learn(LimbUnknown::Everything)?, learn(LimbUnknown::Friction)?);
         let truth = drawn.parameters(limb);
         let by = [&learnt.theta, &friction.theta, &truth];
-        let (motors, broken) = self.compared(&lab, &unseen, by, noise_seed + 500)?;
+        let (motors, broken, speeds_rad_s) = self.compared(&lab, &unseen, by, noise_seed + 500)?;
         Ok(LimbTrial {
             case: self.cases[case].0.clone(),
             limb: self.limb_name(place).to_owned(),
@@ -215,6 +232,8 @@ impl LimbsCampaign {
             condition_number: exciting.limbs[0].condition_number,
             random_condition_number: exciting.limbs[0].random_condition_number,
             broken,
+            learnt_share: learnt.belief.as_ref().map_or(0.0, |belief| belief.learnt_share),
+            speeds_rad_s,
             deflection_rad,
         })
     }
@@ -269,14 +288,15 @@ impl LimbsCampaign {
         found.limbs.into_iter().next().ok_or_else(|| "nothing was learnt".to_owned())
     }
 
-    /// Everything that is measured of the motors, by all that was learnt, by friction alone that was, and by the truth; and in how many segments predictions broke off.
+    /// Everything that is measured of the motors, by all that was learnt, by friction alone that was, and by the truth; in how many segments predictions broke off; and the
+    /// largest speed of each tracking, rad/s.
     fn compared(
         &self,
         lab: &Laboratory<'_>,
         unseen: &MotorLog,
         [learnt, friction, truth]: [&Vec<f64>; 3],
         seed: u64,
-    ) -> Result<(Vec<MotorTrial>, Compared<u64>), String> {
+    ) -> Result<MotorsFound, String> {
         let maker = lab.limb.nominal_parameters();
         let samples = moving(&unseen.log, self.smoothing()).map_err(|error| error.to_string())?;
         let rows = lab.rows(&samples)?;
@@ -286,8 +306,13 @@ impl LimbsCampaign {
         let least = least_errors(&rows, count);
         let segments = self.file.prediction.segments;
         let foretold = |theta: &[f64]| lab.predict(theta, (&unseen.log, &samples), segments);
-        let (own, files) = (foretold(learnt)?, foretold(&maker)?);
-        let tracked = self.tracked(lab, [learnt, &maker], seed);
+        let by = Compared { identified: &learnt[..], maker: &maker[..], truth: &truth[..] };
+        let predicted = Compared {
+            identified: foretold(by.identified)?,
+            maker: foretold(by.maker)?,
+            truth: foretold(by.truth)?,
+        };
+        let tracked = self.tracked(lab, &by, seed)?;
         let motor = |(k, &joint): (usize, &usize)| MotorTrial {
             motor: lab.limb.joints[joint].name.clone(),
             torque_nm: TorqueErrors {
@@ -297,21 +322,19 @@ impl LimbsCampaign {
                 truth: by_truth[k],
                 least: least[k],
             },
-            prediction: Compared { identified: own.norms[k], maker: files.norms[k] },
-            tracking_deg: tracked
-                .iter()
-                .map(|c| Compared { identified: c.identified[k], maker: c.maker[k] })
-                .collect(),
+            prediction: predicted.map(|by| by.norms[k]),
+            tracking_deg: tracked.iter().map(|(_, errors)| errors.map(|of| of[k])).collect(),
         };
         let motors = lab.motors.iter().enumerate().map(motor).collect();
-        Ok((motors, Compared { identified: own.broken, maker: files.broken }))
+        let speeds = tracked.iter().map(|(speed, _)| *speed).collect();
+        Ok((motors, predicted.map(|by| by.broken), speeds))
     }
 
-    /// Tracking errors of all motors, speed by speed, with the inverse dynamics of what was learnt and of the files.
-    fn tracked(&self, lab: &Laboratory<'_>, by: [&[f64]; 2], seed: u64) -> Vec<Compared<Vec<Tracked>>> {
+    /// The largest speed that sines reach, rad/s, and tracking errors of all motors with the inverse dynamics of these parameters, for each speed that is asked for.
+    fn tracked(&self, lab: &Laboratory<'_>, by: &Compared<&[f64]>, seed: u64) -> Result<Vec<Sped>, String> {
         let file = &self.file.tracking;
         let one = |(i, &speed): (usize, &f64)| {
-            let sines = Sines::new(&lab.ranges(), file.range_share, speed, file.ramp_s);
+            let (sines, reached) = lab.sines(file.range_share, speed, (file.ramp_s, file.duration_s))?;
             let run = |theta: &[f64]| {
                 let order = Order {
                     wanted: &|t| sines.at(t),
@@ -326,7 +349,7 @@ impl LimbsCampaign {
                     Err(_) => vec![(LOST_DEG, LOST_DEG); lab.motors.len()],
                 }
             };
-            Compared { identified: run(by[0]), maker: run(by[1]) }
+            Ok((reached, by.map(|theta| run(theta))))
         };
         file.speeds_rad_s.iter().enumerate().map(one).collect()
     }

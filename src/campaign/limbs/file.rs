@@ -115,7 +115,7 @@ pub(in crate::campaign) struct PredictionFile {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::campaign) struct TrackingFile {
-    /// Largest speeds, rad/s.
+    /// Largest speeds, rad/s; where a motor would need more than nine tenths of its torque or speed by the files, its limb is as much slower.
     pub(in crate::campaign) speeds_rad_s: Vec<f64>,
     /// Share of the motors' ranges that sines use.
     pub(in crate::campaign) range_share: f64,

@@ -19,6 +19,10 @@ use crate::trajectory::JointState;
 const SAMPLES: usize = 3000;
 /// Before a motion begins the limb is held where it begins, s.
 const SETTLE_S: f64 = 0.5;
+/// Of a motor's torque and speed so much may be needed along sines by the files: what the files do not know, and control, need the rest.
+const USED: f64 = 0.9;
+/// Width to which the largest speed that keeps this is bracketed, as a share of the speed that was asked for.
+const SPEED_SHARE: f64 = 0.002;
 /// Eigenvalues of Y'Y below this share of the largest count as zero.
 const NOTHING: f64 = 1e-12;
 
@@ -204,6 +208,52 @@ impl<'a> Laboratory<'a> {
         Ok(done)
     }
 
+    /// The largest share of its torque limit or its speed limit that each motor needs along a wanted motion by the files, friction with it.
+    pub(super) fn loads(&self, wanted: &dyn Fn(f64) -> JointState, duration_s: f64) -> Told<Vec<f64>> {
+        let theta = self.limb.nominal_parameters();
+        let mut along = Forward::new(self, &theta, &wanted(0.0).q)?;
+        let mut most = vec![0.0f64; self.motors.len()];
+        for tick in 0..=(duration_s / self.control.period_s).round() as usize {
+            let state = wanted(tick as f64 * self.control.period_s);
+            let torques = along.torque(self, &state)?;
+            for (k, most) in most.iter_mut().enumerate() {
+                let limits = &self.limb.joints[self.motors[k]].limits;
+                let speed = state.dq[k].abs() / limits.velocity;
+                *most = most.max(torques[k].abs() / limits.torque).max(speed);
+            }
+        }
+        Ok(most)
+    }
+
+    /// Sines of all motors that use a `share` of each range, to the largest speed of at most `speed_rad_s` at which no motor needs more than [`USED`] of its limits by the files.
+    /// Gives that speed, rad/s, too.
+    pub(super) fn sines(
+        &self,
+        share: f64,
+        speed_rad_s: f64,
+        (ramp_s, duration_s): (f64, f64),
+    ) -> Told<(Sines, f64)> {
+        let ranges = self.ranges();
+        let at = |speed: f64| Sines::new(&ranges, share, speed, ramp_s);
+        let keeps = |speed: f64| -> Told<bool> {
+            let sines = at(speed);
+            let loads = self.loads(&|t| sines.at(t), duration_s)?;
+            Ok(loads.iter().all(|load| *load <= USED))
+        };
+        if keeps(speed_rad_s)? {
+            return Ok((at(speed_rad_s), speed_rad_s));
+        }
+        let (mut low, mut high) = (0.0, speed_rad_s);
+        while high - low > SPEED_SHARE * speed_rad_s {
+            let middle = 0.5 * (low + high);
+            if keeps(middle)? { low = middle } else { high = middle }
+        }
+        if low == 0.0 {
+            return Err(format!("at no speed do sines keep {USED} of the motors' limits"));
+        }
+        Ok((at(low), low))
+    }
+
     /// Rows of the regressor of a recording, thinned evenly, and its torques; one row a motor and sample.
     pub(super) fn rows(&self, samples: &[Moving]) -> Told<(DMatrix<f64>, DVector<f64>)> {
         let mut reduced = ReducedDynamics::of_loops(self.limb).map_err(told)?;
@@ -229,7 +279,10 @@ impl<'a> Laboratory<'a> {
     ) -> Told<Predicted> {
         let mut reduced = ReducedDynamics::of_loops(self.limb).map_err(told)?;
         let first = self.posture(&mut reduced, &samples[0].q)?;
-        let mut model = Plant::new(self.limb, reduced.clone(), theta.to_vec(), vec![], first);
+        // Where motors have their stops the files say: without them a model is soon where its loops do not close.
+        let stop = |range| Beyond { range: Some(range), ..Beyond::default() };
+        let stops = self.ranges().into_iter().map(stop).collect();
+        let mut model = Plant::new(self.limb, reduced.clone(), theta.to_vec(), stops, first);
         let length = samples.len() / segments;
         let mut predicted = Predicted { norms: vec![0.0; self.motors.len()], broken: 0 };
         for segment in 0..segments {

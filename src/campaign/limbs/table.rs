@@ -178,11 +178,12 @@ impl<'a> Tables<'a> {
 
     /// L2 norms of open-loop predictions, rad s^(1/2).
     fn predictions(&self) -> Rows {
-        let heading = ["identified", "files", "files / identified", "the same, worst"];
+        let heading = ["identified", "files", "true parameters", "files / identified", "the same, worst"];
         self.table(&heading.map(str::to_owned), &|motors| {
             vec![
                 median(motors.iter().map(|m| m.prediction.identified)),
                 median(motors.iter().map(|m| m.prediction.maker)),
+                median(motors.iter().map(|m| m.prediction.truth)),
                 median(motors.iter().map(|m| m.prediction_factor())),
                 -most(motors.iter().map(|m| -m.prediction_factor())),
             ]
@@ -196,6 +197,8 @@ impl<'a> Tables<'a> {
             "largest",
             "files, mean",
             "largest",
+            "true parameters, mean",
+            "largest",
             "largest of all",
             "worst share of the files'",
         ];
@@ -208,6 +211,8 @@ impl<'a> Tables<'a> {
                 of(&|c| c.identified.1),
                 of(&|c| c.maker.0),
                 of(&|c| c.maker.1),
+                of(&|c| c.truth.0),
+                of(&|c| c.truth.1),
                 most(motors.iter().map(|m| m.tracking_deg[speed].identified.1)),
                 most(motors.iter().map(|m| m.tracking_deg[speed].share())),
             ]
@@ -228,6 +233,9 @@ impl<'a> Tables<'a> {
             "of random motions",
             "predictions broken off",
             "by the files",
+            "by true parameters",
+            "links learnt, %",
+            "sines reach, rad/s",
             "springs bend by, deg",
         ];
         let row = |t: &LimbTrial| {
@@ -243,6 +251,9 @@ impl<'a> Tables<'a> {
                 format!("{:.0}", t.random_condition_number),
                 t.broken.identified.to_string(),
                 t.broken.maker.to_string(),
+                t.broken.truth.to_string(),
+                format!("{:.0}", 100.0 * t.learnt_share),
+                t.speeds_rad_s.iter().map(|speed| format!("{speed:.2}")).collect::<Vec<_>>().join(", "),
                 format!("{:.2}", t.deflection_rad.to_degrees()),
             ]
         };
@@ -256,7 +267,8 @@ impl<'a> Tables<'a> {
             captioned("Open-loop predictions, L2 norm, rad s^(1/2)", self.predictions()),
         ];
         for (k, speed) in self.speeds.iter().enumerate() {
-            let caption = format!("Tracking errors, sines to {speed} rad/s, degrees");
+            let caption =
+                format!("Tracking errors, sines to {speed} rad/s or as fast as motors can, degrees");
             all.push(captioned(&caption, self.tracking(k)));
         }
         all.push(captioned("Fits", self.fits()));
@@ -317,10 +329,13 @@ impl<'a> Tables<'a> {
     /// A row a motor, seed and case.
     fn csv(&self) -> String {
         let mut text = "case,limb,seed,motor,torque_identified_nm,torque_friction_nm,torque_files_nm,torque_truth_nm,torque_least_nm,\
-                        prediction_identified,prediction_files"
+                        prediction_identified,prediction_files,prediction_truth"
             .to_owned();
         for speed in self.speeds {
-            for what in ["identified_mean", "identified_largest", "files_mean", "files_largest"] {
+            for what in ["identified", "files", "truth"]
+                .iter()
+                .flat_map(|by| ["mean", "largest"].map(|of| format!("{by}_{of}")))
+            {
                 let _ = write!(text, ",tracking_{speed}_{what}_deg");
             }
         }
@@ -336,11 +351,13 @@ impl<'a> Tables<'a> {
                     torque.least,
                     motor.prediction.identified,
                     motor.prediction.maker,
+                    motor.prediction.truth,
                 ];
                 let tracked = motor
                     .tracking_deg
                     .iter()
-                    .flat_map(|c| [c.identified.0, c.identified.1, c.maker.0, c.maker.1]);
+                    .flat_map(|c| [&c.identified, &c.maker, &c.truth])
+                    .flat_map(|(mean, largest)| [*mean, *largest]);
                 let _ = write!(text, "{},{},{},{}", trial.case, trial.limb, trial.seed, motor.motor);
                 numbers.into_iter().chain(tracked).for_each(|x| {
                     let _ = write!(text, ",{x}");

@@ -1,5 +1,6 @@
 use nalgebra::DVector;
 
+use super::laboratory::Sines;
 use super::plant::Plant;
 use super::*;
 use crate::campaign::{Campaign, Journal, Shard};
@@ -235,6 +236,29 @@ fn sines_have_their_speed_and_derivatives() {
     assert!((start.q[1] - 0.4).abs() < 1e-15 && start.dq.iter().chain(&start.ddq).all(|x| *x == 0.0));
 }
 
+/// What motors cannot follow is slowed down, whole limbs together, to where the weakest one has a tenth left; what they can is as fast as it was asked for.
+#[test]
+fn sines_are_as_fast_as_motors_can() {
+    let (mut limb, _, _) = leg();
+    let file = crate::campaign::parse::<LimbsFile>(Path::new(HERE), FEW).unwrap();
+    let reached = |limb: &Model, speed: f64| {
+        let drawn = LimbTruth::draw(&file.truth, limb, 1, 0);
+        let lab = Laboratory::new(limb, limb, (&drawn, &[]), (&file.control, &file.noise)).unwrap();
+        let (sines, reached) = lab.sines(0.9, speed, (1.0, 5.0))?;
+        let loads = lab.loads(&|t| sines.at(t), 5.0)?;
+        Ok::<_, String>((reached, loads.into_iter().fold(0.0, f64::max)))
+    };
+    let (slow, load) = reached(&limb, 1.8).unwrap();
+    assert!(slow == 1.8 && load < 0.9, "{slow} {load}");
+    let (fast, load) = reached(&limb, 5.0).unwrap();
+    println!("5 rad/s: {fast} rad/s at a load of {load}");
+    assert!(fast > 3.0 && fast < 5.0 && load > 0.88 && load <= 0.9, "{fast} {load}");
+    // A motor that cannot hold its limb.
+    let hip = limb.joints.iter_mut().find(|joint| joint.limits.torque > 0.0).unwrap();
+    hip.limits.torque = 0.1;
+    assert!(reached(&limb, 5.0).unwrap_err().contains("at no speed"));
+}
+
 /// An arm is identified; shards give what a whole campaign gives.
 #[test]
 fn an_arm_is_put_to_the_test_and_shards_agree() {
@@ -363,9 +387,9 @@ fn csv(samples: &[crate::recording::Sample]) -> String {
     text + "\n"
 }
 
-/// Both legs and both arms of the campaign's Digit (seed 1) from four recordings of 3 s. `SURELIFT_LOGS=FOLDER` keeps these, so that `surelift identify` can read them.
+/// Both legs and both arms of the campaign's Digit (seed 1) from its six recordings of 2 s. `SURELIFT_LOGS=FOLDER` keeps these, so that `surelift identify` can read them.
 #[test]
-#[ignore = "simulates four motions of a whole Digit first: a minute"]
+#[ignore = "simulates six motions of a whole Digit first: a minute"]
 fn legs_and_arms_are_learnt_in_ten_seconds() {
     let path = Path::new("scenarios/campaigns/digit.toml");
     let text = std::fs::read_to_string(path).unwrap();

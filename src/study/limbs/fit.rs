@@ -23,6 +23,9 @@ const LINK_SHARE: f64 = 1.0;
 const LEAST_SPREAD_M: f64 = 0.05;
 /// ... and friction, armature and offset within this share of the limb's largest torque (per rad/s, or rad/s^2).
 const JOINT_SHARE: f64 = 0.05;
+/// ... of joints without motor so much of that: bearings without gears rub far less than drives. Many of them move in proportion to a motor, and friction that is as likely
+/// in them as in its drive is found in them.
+const PASSIVE_SHARE: f64 = 0.01;
 /// Thickness of bodies that the fit starts from, m^2: none of its optima lies on a flat body's inertia.
 const FLOOR_M2: f64 = 1e-6;
 /// Starts of numbers that are not negative, in deviations of the prior.
@@ -76,8 +79,9 @@ impl Free {
         if unknown != LimbUnknown::Links {
             let largest = limb.joints.iter().map(|joint| joint.limits.torque).fold(0.0, f64::max);
             for k in links..limb.parameter_count() {
-                let place = (k - links) % FRICTION;
-                let deviation = JOINT_SHARE * largest;
+                let (joint, place) = (&limb.joints[(k - links) / FRICTION], (k - links) % FRICTION);
+                let share = if joint.limits.torque > 0.0 { JOINT_SHARE } else { PASSIVE_SHARE * JOINT_SHARE };
+                let deviation = share * largest;
                 let mut x = theta[k];
                 if [COULOMB, VISCOUS, ARMATURE].contains(&place) {
                     free.nonnegative.push(free.indices.len());

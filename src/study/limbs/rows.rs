@@ -58,6 +58,16 @@ impl LimbRows {
         (0..self.rows.joints).map(own).collect()
     }
 
+    /// For each of so many `blocks` of neighbouring samples the sum of each motor's squared residuals, samples at its speed limit left out.
+    pub fn block_sums(&self, errors: &DMatrix<f64>, blocks: usize) -> Vec<Vec<f64>> {
+        let (m, count) = (self.rows.joints, self.rows.samples());
+        let of = |j: usize, block: usize| {
+            let samples = block * count / blocks..(block + 1) * count / blocks;
+            samples.filter(|s| !self.at_limit[m * s + j]).map(|s| errors[(j, s)].powi(2)).sum()
+        };
+        (0..blocks).map(|block| (0..m).map(|j| of(j, block)).collect()).collect()
+    }
+
     /// Whether any motor is at its speed limit in sample `s`.
     pub fn limited(&self, s: usize) -> bool {
         let m = self.rows.joints;
