@@ -140,7 +140,8 @@ pub struct Carried {
     pub tau: Vec<f64>,
     /// Forces (N) of each foot in axes of the world, and for rigid ones the moment about its frame (N m).
     pub forces: Vec<Vec<f64>>,
-    /// Three deviations of each of these numbers by independent errors of the legs' torques, each of the task's deviation, accelerations unchanged; N, N m.
+    /// Three deviations of each of these numbers by independent errors of the legs' torques, each of the task's deviation, accelerations unchanged; N, N m. All motors of a robot that
+    /// gives way do the same to within a tenth for quadrupeds, and up to a half more for one with arms.
     pub force_errors: Vec<Vec<f64>>,
 }
 
