@@ -222,14 +222,17 @@ fn standing_task<'a>(args: &ExciteArgs, linked: &'a LinkedModel) -> Result<Stand
         },
         torque_deviation_nm: args.torque_deviation_nm,
         duration_s: args.duration,
-        repeats: args.repeats.unwrap_or_else(|| {
-            let once_s = ONCE_S[usize::from(args.goal != GoalArg::Condition)];
-            (args.duration / once_s).round().max(1.0) as u32
-        }),
+        repeats: repeats(args),
         evaluations: (RANDOM_STANDING, STANDING_CHANGES * args.evaluations as usize / robot.nv()),
         seed: args.seed,
         beside: args.beside.as_deref().map(|file| posture(robot, file)).transpose()?,
     })
+}
+
+/// How often a motion is gone through.
+fn repeats(args: &ExciteArgs) -> u32 {
+    let once_s = ONCE_S[usize::from(args.goal != GoalArg::Condition)];
+    args.repeats.unwrap_or_else(|| (args.duration / once_s).round().max(1.0) as u32)
 }
 
 /// Where the robot stands: its base level, its joints at the angles of `stand`, repeated.
