@@ -91,7 +91,7 @@ mod tests {
                 -off[0] * normal,
                 turn + off[0] * along[1] - off[1] * along[0],
             ];
-            let (share, _) = (hold.shares(&force, &NONE)[0], ());
+            let [share, _] = hold.shares(&force, &NONE);
             // The corners' forces of the argument.
             let (mut worst, mut sum) = (0.0f64, [0.0; 3]);
             let squares = x * x - off[0] * off[0] + y * y - off[1] * off[1];

@@ -28,7 +28,7 @@ mod wanted;
 pub use beside::{Beside, Compared};
 pub use saved::read_motion;
 use search::{Found, Search};
-use support::{APART, Support};
+use support::{APART, OFF, Support};
 pub use support::{Carried, LimitShares};
 use wanted::Wanted;
 
@@ -353,7 +353,7 @@ impl StandingTask<'_> {
                 }
                 _ => format!(
                     "{stands} of what there is with torques off by {} N m, expected at most {USED}",
-                    3.0 * self.torque_deviation_nm
+                    OFF * self.torque_deviation_nm
                 ),
             }
         };

@@ -20,7 +20,7 @@ pub(super) const APART: &str = "the distance of links from each other";
 /// Least share of a foot's equal part of the weight that it has to carry.
 const CARRIED: f64 = 0.05;
 /// By how many of their deviations torques may be off.
-const OFF: f64 = 3.0;
+pub(super) const OFF: f64 = 3.0;
 /// Samples whose rows are kept for one product.
 const TOGETHER: usize = 512;
 

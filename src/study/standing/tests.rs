@@ -42,6 +42,14 @@ fn go1(robot: &Model) -> StandingTask<'_> {
     task(robot, ["FL_foot", "FR_foot", "RL_foot", "RR_foot"].map(foot).to_vec(), start)
 }
 
+/// The dynamics of a robot whose feet are held.
+fn on_feet(task: &StandingTask<'_>) -> ConstrainedDynamics {
+    let contact =
+        |foot: &Footprint| Constraint::contact(task.robot, foot.frame, foot.kind, Placement::identity());
+    let feet = task.feet.iter().map(contact).collect();
+    ConstrainedDynamics::new(task.robot, feet, Redundancy::Refuse).unwrap()
+}
+
 /// Torques and forces are those by which constrained dynamics make the same motion; feet stay where they are.
 #[test]
 fn torques_make_the_motion_and_feet_bear_the_forces() {
@@ -52,11 +60,7 @@ fn torques_make_the_motion_and_feet_bear_the_forces() {
         let mut rng = ChaCha8Rng::seed_from_u64(3);
         let x: Vec<f64> = (0..8 * ranges.len()).map(|_| rng.random_range(-0.1..0.1)).collect();
         let sway = task.sway(&support, &ranges, &x).unwrap();
-        let contact =
-            |foot: &Footprint| Constraint::contact(&robot, foot.frame, foot.kind, Placement::identity());
-        let mut dynamics =
-            ConstrainedDynamics::new(&robot, task.feet.iter().map(contact).collect(), Redundancy::Refuse)
-                .unwrap();
+        let mut dynamics = on_feet(&task);
         for t in [0.0, 0.7, 2.3] {
             let at = support.carried(&sway.at(&robot, t), &task.start).unwrap();
             let mut tau = at.tau.clone();
@@ -95,11 +99,7 @@ fn forces_are_off_as_they_are_said_to_be() {
         let x: Vec<f64> = (0..8 * ranges.len()).map(|_| rng.random_range(-0.1..0.1)).collect();
         let sway = task.sway(&support, &ranges, &x).unwrap();
         let at = support.carried(&sway.at(&robot, 1.1), &task.start).unwrap();
-        let contact =
-            |foot: &Footprint| Constraint::contact(&robot, foot.frame, foot.kind, Placement::identity());
-        let mut dynamics =
-            ConstrainedDynamics::new(&robot, task.feet.iter().map(contact).collect(), Redundancy::Refuse)
-                .unwrap();
+        let mut dynamics = on_feet(&task);
         let mut forces = |tau: &[f64]| -> Vec<Vec<f64>> {
             dynamics.forward(&robot, &at.q, &at.v, tau, &support.theta).unwrap();
             (0..task.feet.len()).map(|k| dynamics.force_of(k).to_vec()).collect()
