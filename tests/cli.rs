@@ -115,10 +115,15 @@ fn robots_that_ship_are_known_anywhere_by_name() {
     assert_eq!(go1["model"]["named_frames"][0]["name"], "FL_foot");
     let text = String::from_utf8(elsewhere(folder.path(), &["robot", "digit"]).stdout).unwrap();
     assert!(text.contains("Loops") && text.contains("left_heel_spring"), "{text}");
-    // A file of the folder comes first.
+    // A file of the folder comes first, also before a robot TOML of a folder above.
+    let inner = folder.path().join("inner");
+    std::fs::create_dir_all(inner.join("robots")).unwrap();
     std::fs::create_dir(folder.path().join("robots")).unwrap();
-    std::fs::write(folder.path().join("robots/go1.urdf"), "<robot name=\"mine\"/>").unwrap();
-    let output = elsewhere(folder.path(), &["robot", "go1"]);
+    std::fs::write(folder.path().join("robots/go1.toml"), include_str!("../robots/go1.toml")).unwrap();
+    std::fs::write(folder.path().join("robots/go1.urdf"), include_str!("../robots/go1.urdf")).unwrap();
+    assert_eq!(elsewhere(&inner, &["robot", "go1"]).status.code(), Some(0));
+    std::fs::write(inner.join("robots/go1.urdf"), "<robot name=\"mine\"/>").unwrap();
+    let output = elsewhere(&inner, &["robot", "go1"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("robots/go1.urdf"));
 }

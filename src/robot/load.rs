@@ -99,8 +99,8 @@ pub fn load_lenient(path: impl AsRef<Path>) -> Result<(Model, Vec<RobotError>), 
 ///
 /// Tried in this order: the path as it stands if absolute; relative to `near` and to each folder above it, so
 /// that `robots/arm.toml` works from anywhere inside a repository; relative to the current directory. A bare name
-/// (no extension, no separator) stands for `robots/<name>.toml`, then `robots/<name>.urdf`, then for the robot of that
-/// name that ships, whose path is one inside the program.
+/// (no extension, no separator) stands for `robots/<name>.toml` or else `robots/<name>.urdf` of the nearest such folder, then
+/// for the robot of that name that ships, whose path is one inside the program.
 ///
 /// # Errors
 /// [`RobotError::NotFound`] lists what was tried.
@@ -114,13 +114,12 @@ pub fn find(reference: &Path, near: &Path) -> Result<PathBuf, RobotError> {
     };
     // Folders above `near` are only known from its absolute form; a message keeps the short one where it can.
     let folder = std::path::absolute(near).unwrap_or_else(|_| near.to_path_buf());
-    for candidate in &candidates {
-        let near_by = if near == Path::new(".") { candidate.clone() } else { near.join(candidate) };
-        let above = folder.ancestors().skip(1).map(|a| a.join(candidate));
-        let found = std::iter::once(near_by).chain(above).chain([candidate.clone()]).find(|p| p.is_file());
-        if let Some(found) = found {
-            return Ok(found);
-        }
+    // Folder by folder: a URDF that is near comes before a robot TOML of the same name further up.
+    let near_by = |c: &PathBuf| if near == Path::new(".") { c.clone() } else { near.join(c) };
+    let nearest = candidates.iter().map(near_by);
+    let above = folder.ancestors().skip(1).flat_map(|a| candidates.iter().map(move |c| a.join(c)));
+    if let Some(found) = nearest.chain(above).chain(candidates.iter().cloned()).find(|path| path.is_file()) {
+        return Ok(found);
     }
     if bare && let Some(path) = shipped::find(reference) {
         return Ok(path);

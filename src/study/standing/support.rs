@@ -140,8 +140,7 @@ pub struct Carried {
     pub tau: Vec<f64>,
     /// Forces (N) of each foot in axes of the world, and for rigid ones the moment about its frame (N m).
     pub forces: Vec<Vec<f64>>,
-    /// Three deviations of each of these numbers by independent errors of the legs' torques, each of the task's deviation, accelerations unchanged; N, N m. All motors of a robot that
-    /// gives way do the same to within a tenth for quadrupeds, and up to a half more for one with arms.
+    /// Three deviations of each of these numbers by independent errors of all motors' torques, each of the task's deviation, where the robot gives way to them; N, N m.
     pub force_errors: Vec<Vec<f64>>,
 }
 
@@ -203,7 +202,7 @@ impl<'a> Support<'a> {
     /// The Cholesky factor of the product of G's rows at the motors: the covariance of u by noise of 1 N m on each torque sensor.
     fn measured(&self) -> Option<Cholesky<f64, nalgebra::Dyn>> {
         let own = self.reduced.g().select_rows(&self.driven);
-        own.tr_mul(&own).cholesky()
+        (own.transpose() * own).cholesky()
     }
 
     /// The robot at one time, with the torques that [`crate::simulate::Posture`]'s law chooses along a series ([`ground_rows`]). Nothing where legs do not reach.
@@ -217,16 +216,20 @@ impl<'a> Support<'a> {
         let by =
             DMatrix::from_fn(level.len(), self.driven.len(), |r, c| level[r].1 * by_motor[(level[r].0, c)]);
         let pull = DVector::from_iterator(level.len(), level.iter().map(|(row, weight)| weight * free[*row]));
-        // |tau|^2 + |B tau + p|^2 where own' tau = u.
-        let cost = (DMatrix::identity(self.driven.len(), self.driven.len()) + by.tr_mul(&by)).cholesky()?;
-        let (weighed, aside) = (cost.solve(&own), cost.solve(&by.tr_mul(&pull)));
-        let multiplier = own.tr_mul(&weighed).cholesky()?.solve(&(u + own.tr_mul(&aside)));
+        // |tau|^2 + |B tau + p|^2 where own' tau = u. B has few rows: (1 + B'B)^-1 = 1 - B'(1 + B B')^-1 B.
+        let few = (DMatrix::identity(by.nrows(), by.nrows()) + &by * by.transpose()).cholesky()?;
+        let (across, back) = (own.transpose(), by.transpose());
+        let weighed = &own - &back * few.solve(&(&by * &own));
+        let aside = back * few.solve(&pull);
+        let multiplier = (&across * &weighed).cholesky()?.solve(&(u + across * &aside));
         let chosen = weighed * multiplier - aside;
         self.driven.iter().zip(chosen.iter()).for_each(|(&k, x)| tau[k] = *x);
         let force = self.reduced.constraint_force(self.robot, &self.theta, &tau).ok()?;
         let [q, v, a] = [self.reduced.q(), self.reduced.v(), self.reduced.a()].map(<[f64]>::to_vec);
         let off = OFF * self.torque_deviation;
-        let errors: Vec<f64> = by_motor.row_iter().map(|row| off * row.norm()).collect();
+        let by_all =
+            self.reduced.force_by_free_torque(self.robot, &self.theta).ok()?.select_columns(&self.driven);
+        let errors: Vec<f64> = by_all.row_iter().map(|row| off * row.norm()).collect();
         let (forces, force_errors) = (self.by_foot(force.as_slice()), self.by_foot(&errors));
         Some(Carried { q, v, a, tau, forces, force_errors })
     }

@@ -1,6 +1,6 @@
 //! Torques of the independent coordinates, their regressor, and the derivatives of both.
 
-use nalgebra::{DMatrix, DVector};
+use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
 use super::ReducedDynamics;
 use crate::dynamics::actuation::{coulomb_direction, friction_columns};
@@ -96,6 +96,28 @@ impl ReducedDynamics {
         -inverse.transpose()
     }
 
+    /// What a torque of any freedom adds to the constraints' forces at the last configuration where the robot gives way to it: one row a binding row, one column a degree of freedom. The freedoms accelerate by
+    /// M_r^-1 G' dtau and the dependent ones bear what is left, so that it is -J_u^-T (S_u - (M G)_u M_r^-1 G'), with S_u the rows of one that choose the dependent freedoms.
+    ///
+    /// # Errors
+    /// As [`ReducedDynamics::acceleration`].
+    pub fn force_by_free_torque(
+        &mut self,
+        robot: &Model,
+        theta: &[f64],
+    ) -> Result<DMatrix<f64>, ConstraintError> {
+        let (lifted, across) = (self.mass(robot, theta)? * &self.g, self.g.transpose());
+        // Solved for the fewer dependent freedoms; M_r is symmetric. Products of whole matrices are faster than `tr_mul`.
+        let given = self
+            .factor_mass(robot, &across * &lifted)?
+            .solve(&lifted.select_rows(&self.dependent).transpose());
+        let mut borne = -(given.transpose() * across);
+        for (row, &dof) in self.dependent.iter().enumerate() {
+            borne[(row, dof)] += 1.0;
+        }
+        Ok(self.force_by_torque() * borne)
+    }
+
     /// The equations of motion in independent coordinates, u = M_r a_a + h_r: M_r = G' M G (with armatures) and h_r (velocity
     /// terms, gravity, friction and offsets of all joints) at the last configuration and velocity.
     ///
@@ -106,11 +128,7 @@ impl ReducedDynamics {
         robot: &Model,
         theta: &[f64],
     ) -> Result<(DMatrix<f64>, DVector<f64>), ConstraintError> {
-        self.check_parameters(robot, theta)?;
-        let n = self.v.len();
-        let mut mass = vec![0.0; n * n];
-        self.dynamics.workspace.mass_matrix(robot, &self.q, theta, &mut mass);
-        let mass = DMatrix::from_row_slice(n, n, &mass);
+        let mass = self.mass(robot, theta)?;
         let bias: Vec<f64> = self.bias.iter().copied().collect();
         let tau = self.tree_torque(robot, theta, &bias);
         Ok((self.g.tr_mul(&(mass * &self.g)), self.g.tr_mul(&DVector::from_vec(tau))))
@@ -128,12 +146,27 @@ impl ReducedDynamics {
     ) -> Result<DVector<f64>, ConstraintError> {
         self.dynamics.check(robot, &[("the torque", u.len(), self.independent.len())])?;
         let (mass, bias) = self.mass_and_bias(robot, theta)?;
-        let refused = || {
-            let joint = self.dynamics.screws.joint[self.independent[0]];
-            ConstraintError::Mass { joint: robot.joints[joint].name.clone() }
-        };
-        let factor = mass.cholesky().ok_or_else(refused)?;
-        Ok(factor.solve(&(u - bias)))
+        Ok(self.factor_mass(robot, mass)?.solve(&(u - bias)))
+    }
+
+    /// M of all degrees of freedom at the last configuration, with armatures, nv x nv.
+    fn mass(&mut self, robot: &Model, theta: &[f64]) -> Result<DMatrix<f64>, ConstraintError> {
+        self.check_parameters(robot, theta)?;
+        let n = self.v.len();
+        let mut mass = vec![0.0; n * n];
+        self.dynamics.workspace.mass_matrix(robot, &self.q, theta, &mut mass);
+        Ok(DMatrix::from_row_slice(n, n, &mass))
+    }
+
+    /// The factor of M_r, refused where it is indefinite.
+    fn factor_mass(
+        &self,
+        robot: &Model,
+        reduced: DMatrix<f64>,
+    ) -> Result<Cholesky<f64, Dyn>, ConstraintError> {
+        let joint = self.dynamics.screws.joint[self.independent[0]];
+        let refused = || ConstraintError::Mass { joint: robot.joints[joint].name.clone() };
+        reduced.cholesky().ok_or_else(refused)
     }
 
     /// Columns of Y_c of the last state that are links' parameters: independent x `columns` (below 10 bodies).
