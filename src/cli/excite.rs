@@ -49,7 +49,7 @@ pub struct ExciteArgs {
     /// Least proven singular value of the loops' Jacobian by the passive joints, m/rad: the distance to singular postures
     #[arg(long, value_name = "SIGMA", default_value_t = 0.01, conflicts_with = "contacts")]
     pub least_singular_value: f64,
-    /// Changes of a motion that are tried, for each limb; on feet 400 times as many, by the degrees of freedom
+    /// Changes of a motion that are tried, for each limb; on feet 400 times as many (600 with a goal other than the condition number), by the degrees of freedom
     #[arg(long, value_name = "N", default_value_t = 150)]
     pub evaluations: u32,
     /// Of the random search
@@ -116,10 +116,10 @@ pub enum GoalArg {
 }
 
 /// Random motions that the search begins with, for each motion that is wanted; of a robot on its feet. And changes that are tried there for each one of the option, by degrees of freedom: a motion
-/// of a robot that has more takes longer, and all take seconds.
+/// of a robot that has more takes longer, and all take seconds. For the condition number, and for other goals, for which rows of fewer parameters are made.
 const RANDOM: usize = 12;
 const RANDOM_STANDING: usize = 64;
-const STANDING_CHANGES: usize = 400;
+const STANDING_CHANGES: [usize; 2] = [400, 600];
 /// About the time in which a motion on feet is gone through once, s: for the condition number, and for other goals. Faster motions tell inertia better, slower ones gravity as well.
 const ONCE_S: [f64; 2] = [2.0, 1.0];
 /// Times of a motion on feet that are written, each second.
@@ -223,10 +223,15 @@ fn standing_task<'a>(args: &ExciteArgs, linked: &'a LinkedModel) -> Result<Stand
         torque_deviation_nm: args.torque_deviation_nm,
         duration_s: args.duration,
         repeats: repeats(args),
-        evaluations: (RANDOM_STANDING, STANDING_CHANGES * args.evaluations as usize / robot.nv()),
+        evaluations: (RANDOM_STANDING, changes(args) / robot.nv()),
         seed: args.seed,
         beside: args.beside.as_deref().map(|file| posture(robot, file)).transpose()?,
     })
+}
+
+/// Changes that are tried on feet, times the degrees of freedom.
+fn changes(args: &ExciteArgs) -> usize {
+    STANDING_CHANGES[usize::from(args.goal != GoalArg::Condition)] * args.evaluations as usize
 }
 
 /// How often a motion is gone through.
