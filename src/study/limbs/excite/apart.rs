@@ -55,7 +55,8 @@ impl<'a> WholeRobot<'a> {
         let first = whole.links.nearest(held, &whole.start);
         if let Some((distance, [a, b])) = whole.links.told(first).nearest.filter(|_| first.0 < least_m) {
             let reason = format!(
-                "`{a}` and `{b}` are {distance:.4} m apart where motions begin, expected {least_m:.4} m; a smaller clearance helps"
+                "`{a}` and `{b}` are {distance:.4} m apart where motions begin, expected {least_m:.4} m; a clearance of at most {:.4} m helps",
+                (1e4 * USED * distance).floor() / 1e4
             );
             return Err(nothing("all", reason));
         }

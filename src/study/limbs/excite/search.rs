@@ -152,7 +152,7 @@ impl<'a> Search<'a> {
         Ok(Found { trials: chosen, judge, condition: best, random })
     }
 
-    /// Random motions that keep the limits, in turn beside each motion of the limbs before.
+    /// Random motions that keep the limits, in turn beside each motion of the limbs before. They are judged by what motions tell that keep the limits, near to links or not.
     fn random(
         &mut self,
         rng: &mut ChaCha8Rng,
@@ -160,12 +160,16 @@ impl<'a> Search<'a> {
     ) -> Result<(Vec<Trial>, Judge), LimbError> {
         let numbers: usize = self.own.paces.iter().map(|pace| numbers(*pace)).sum();
         let (first, count) = (self.own.task.evaluations.0, self.own.task.motions);
-        let mut trials: Vec<Trial> = vec![];
+        let (mut trials, mut within): (Vec<Trial>, Vec<DMatrix<f64>>) = (vec![], vec![]);
         for k in 0..first {
             let x: Vec<f64> = (0..numbers).map(|_| rng.random_range(-1.0..=1.0)).collect();
-            let beside = (whole, k % count);
+            let (beside, mut is_first) = ((whole, k % count), true);
             trials.extend(SHARES.iter().find_map(|share| {
-                let trial = self.trial(x.iter().map(|x| share * x).collect(), Some(beside))?;
+                let x = x.iter().map(|x| share * x).collect();
+                let trial = self.trial(x, Some(beside).filter(|_| !is_first))?;
+                if std::mem::take(&mut is_first) {
+                    within.push(trial.information.clone());
+                }
                 self.keeps_apart(&trial.curve, beside).then_some(trial)
             }));
         }
@@ -175,8 +179,7 @@ impl<'a> Search<'a> {
                 self.nothing(format!("of {first} random motions {found} keep the limits, expected {count}"))
             );
         }
-        let judge = Judge::new(trials.iter().map(|trial| &trial.information));
-        Ok((trials, judge))
+        Ok((trials, Judge::new(&within)))
     }
 
     /// The best motion, then the one that does best with those chosen, and so on; each away from the links that move beside it.
