@@ -1,8 +1,8 @@
 //! Motions that tell the most: Fourier series of the motors, limb by limb, that make the condition number of the projected regressor small.
 //!
-//! No limb's dynamics depend on another's while the base is held, so each has a search of its own ([`search`]): random motions that keep the limits,
+//! No limb's dynamics depend on another's while the base is held, so each has a search of its own (`search`): random motions that keep the limits,
 //! the best few of them together, then small changes of one motion at a time that are kept where they help. But all limbs move at the same time, and
-//! links must not touch: where the robot has capsules, limbs are searched one after the other, each beside those that were found before ([`apart`]).
+//! links must not touch: where the robot has capsules, limbs are searched one after the other, each beside those that were found before (`apart`).
 //! Everything is looked at in samples; nothing is proven but where the loops close in one way ([`ClosureDomain`](crate::dynamics::constraint::reduced::ClosureDomain)).
 //!
 //! A motor with a small range, such as those of ankles, would hardly become fast with the harmonics of the others, and neither its armature nor how its friction depends on
