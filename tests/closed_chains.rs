@@ -81,6 +81,14 @@ fn motions_are_found_recorded_and_learnt_from() {
     let found = surelift(folder, "excite digit --motions 3 --evaluations 20 --out motions");
     assert_eq!(found.status.code(), Some(0), "{}", String::from_utf8_lossy(&found.stderr));
     assert!(std::fs::read_to_string(folder.join("motions/report.html")).unwrap().contains("<svg"));
+    // Which links were kept apart is told.
+    let said = String::from_utf8_lossy(&found.stdout).into_owned();
+    assert!(said.contains("of 378 pairs") && said.contains("`left tarsus` and `left foot`"), "{said}");
+    let motions: Value =
+        serde_json::from_str(&std::fs::read_to_string(folder.join("motions/summary.json")).unwrap()).unwrap();
+    let links = &motions["self_collision"];
+    assert!(links["pairs"] == 378 && links["nearest"][0].as_f64().unwrap() >= 0.01, "{links}");
+    assert_eq!(links["overlap_at_start"].as_array().unwrap().len(), 14);
     for (k, name) in ["a.csv", "b.csv", "c.csv"].iter().enumerate() {
         record(&folder.join(format!("motions/motion_{}.csv", k + 1)), &folder.join(name), k as u64);
     }
@@ -138,6 +146,8 @@ fn legs_with_four_bars_are_excited() {
     for leg in ["b1_leg", "series_leg"] {
         let found = surelift(folder.path(), &format!("excite {leg} --out {leg}"));
         assert_eq!(found.status.code(), Some(0), "{}", String::from_utf8_lossy(&found.stderr));
+        let said = String::from_utf8_lossy(&found.stdout).into_owned();
+        assert!(said.contains("not looked at: no capsules"), "{said}");
         let text = std::fs::read_to_string(folder.path().join(leg).join("summary.json")).unwrap();
         let summary: Value = serde_json::from_str(&text).unwrap();
         let number = |key: &str| summary["limbs"][0][key].as_f64().unwrap();
@@ -159,6 +169,9 @@ fn bad_input_is_named_and_nothing_is_written() {
         ("excite digit --duration 0 --out out", "duration"),
         ("excite open.toml --out out", "closed_at"),
         ("excite digit --motions 0 --out out", "--motions"),
+        ("excite digit --clearance-m=-0.01 --out out", "the clearance"),
+        ("excite digit --clearance-m nan --out out", "the clearance"),
+        ("excite digit --clearance-m 0.1 --out out", "apart where motions begin"),
         ("excite digit --least-singular-value 1 --out out", "keep the limits"),
         ("identify --robot digit --log few.csv --out out", "few.csv"),
         ("identify --robot digit --log few.csv --unknown payload --out out", "--unknown"),

@@ -40,6 +40,8 @@ const PASSIVE_RAD: f64 = 0.02;
 const LOST_DEG: f64 = 180.0;
 /// Random motions that the search for exciting ones begins with, for each that is wanted.
 const RANDOM: usize = 12;
+/// Nothing keeps it: limbs have no shapes here.
+const CLEARANCE_M: f64 = 0.01;
 
 /// The campaign, its file read and checked.
 #[derive(Debug, Clone)]
@@ -194,6 +196,10 @@ impl LimbsCampaign {
             least_singular_value: self.file.excitation.least_singular_value,
             evaluations: (RANDOM * motions, changes),
             seed,
+            // Of one limb alone; its own links are not looked at either.
+            shapes: &[],
+            ignored: &[],
+            clearance_m: CLEARANCE_M,
         };
         task.run().map_err(|error| error.to_string())
     }

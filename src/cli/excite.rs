@@ -21,7 +21,8 @@ use crate::study::standing::{Footprint, Goal, StandingError, StandingTask};
     after_help = "Examples:\n  surelift excite digit --out motions\n  surelift excite digit --unknown friction --motions 2 --duration 15 --out motions\n\n\
                         Motions are Fourier series of the motors from rest to rest, found limb by limb: the condition number of the projected\n\
                         regressor is made small. They keep nine tenths of position, speed and torque limits (by the robot's files), and stay where\n\
-                        loops are proven to close in one way. They are looked at in samples; there limbs may touch each other, and obstacles are not looked at.\n\n\
+                        loops are proven to close in one way. All limbs move at the same time, and links keep a distance from each other, by the capsules of the robot's\n\
+                        file (--clearance-m); without capsules that is not looked at. Limits are looked at in samples; obstacles are not looked at.\n\n\
                         The folder holds summary.json (coefficients), report.html, and motion_1.csv.. with the columns t (s), q1.. (rad), dq1.. (rad/s),\n\
                         ddq1.. (rad/s^2) of all joints with a motor, in the order of `surelift robot`. Record them with tau1.. (N m), and give the\n\
                         recordings to `surelift identify --unknown everything`.\n\n\
@@ -80,7 +81,7 @@ pub struct ExciteArgs {
     #[arg(long, value_name = "X,Y", value_delimiter = ',', requires = "contacts")]
     pub sole: Vec<f64>,
     /// Distance that links keep from each other, m, by the capsules of the robot's file
-    #[arg(long, value_name = "M", default_value_t = 0.01, requires = "contacts")]
+    #[arg(long, value_name = "M", default_value_t = 0.01)]
     pub clearance_m: f64,
     /// Deviation between the motors' torques and what their sensors tell, N m, of samples 10 ms apart; feet stand with torques off by three of these
     #[arg(long, value_name = "NM", default_value_t = 0.2, requires = "contacts")]
@@ -134,11 +135,10 @@ pub fn run(args: &ExciteArgs) -> Result<u8, Failure> {
     if !args.contacts.is_empty() {
         return on_feet(args, &robot);
     }
-    let robot = robot.model;
     report::check_destination(&args.out)?;
     let motions = usize::from(args.motions);
     let task = ExcitationTask {
-        robot: &robot,
+        robot: &robot.model,
         unknown: match args.unknown {
             Learnt::Friction => LimbUnknown::Friction,
             Learnt::Links => LimbUnknown::Links,
@@ -149,6 +149,9 @@ pub fn run(args: &ExciteArgs) -> Result<u8, Failure> {
         least_singular_value: args.least_singular_value,
         evaluations: (RANDOM * motions, args.evaluations as usize),
         seed: args.seed,
+        shapes: &robot.shapes,
+        ignored: &robot.ignored,
+        clearance_m: args.clearance_m,
     };
     let found = task.run().map_err(|e| Failure::input(&e))?;
     report::write(&args.out, &found)?;

@@ -6,6 +6,7 @@ use super::ReportError;
 use super::figure::figure;
 use super::html::{document, escape};
 use super::plots::{LINES, Plot, Series, Shape};
+use super::self_collision::{left_out, nearest};
 use super::study::{csv, table};
 use super::table::align;
 use super::write::{check_files, write_named};
@@ -90,19 +91,35 @@ fn cells(limb: &LimbExcitation) -> Vec<String> {
     ]
 }
 
+/// Sentences on links that keep a distance from each other.
+fn apart(found: &ExcitingMotions) -> Vec<String> {
+    let links = &found.self_collision;
+    let mut all = vec![format!("Smallest distance of links, all limbs moving: {}.", nearest(links))];
+    all.extend(left_out(links).map(|pairs| pairs + "."));
+    for (k, share) in found.shares.iter().enumerate().filter(|(_, share)| **share < 1.0) {
+        let share = figure(100.0 * share);
+        all.push(format!(
+            "Motion {} was made smaller, to {share} %: links came too near between its samples.",
+            k + 1
+        ));
+    }
+    all
+}
+
 /// The closing text on the terminal.
 pub fn closing(found: &ExcitingMotions) -> String {
     let rule = "─".repeat(72);
     let mut rows = vec![HEADING.map(str::to_owned).to_vec()];
     rows.extend(found.limbs.iter().map(cells));
     format!(
-        "{rule}\n  {} · {} motion(s) of {} s, from rest to rest\n{rule}\n{}{rule}\n  Limits were looked at in samples, by the robot's files; \
-         whether limbs touch was not. Columns of motors: {}.\n",
+        "{rule}\n  {} · {} motion(s) of {} s, from rest to rest\n{rule}\n{}{rule}\n  Limits were looked at in samples, by the robot's files. \
+         Columns of motors: {}.\n  {}\n",
         found.robot,
         found.motions.len(),
         figure(found.duration_s),
         align(&rows),
-        found.motors.join(", ")
+        found.motors.join(", "),
+        apart(found).join("\n  ")
     )
 }
 
@@ -116,11 +133,12 @@ fn page(found: &ExcitingMotions) -> Result<String, ReportError> {
     }
     let body = format!(
         "<div class=\"head\"><div><div class=\"brand\">surelift excite</div><h1>{}</h1></div></div>\
-         <p>{} motion(s) of {} s each. Limits were looked at in samples, by the robot's files; whether limbs touch was not.</p>{}\
+         <p>{} motion(s) of {} s each. Limits were looked at in samples, by the robot's files.</p>{}{}\
          <h2>Positions of the motors, rad or m</h2><div class=\"grid\">{figures}</div>",
         escape(&found.robot),
         found.motions.len(),
         figure(found.duration_s),
+        apart(found).iter().map(|words| format!("<p>{}</p>", escape(words))).collect::<String>(),
         table("Limbs", &HEADING, rows)
     );
     let footer = format!(

@@ -24,6 +24,7 @@ mod plots;
 pub mod replay;
 #[cfg(feature = "rerun")]
 pub mod rerun;
+mod self_collision;
 pub mod standing;
 pub mod study;
 pub mod summary;

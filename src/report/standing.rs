@@ -6,6 +6,7 @@ use super::ReportError;
 use super::figure::figure;
 use super::html::{document, escape};
 use super::plots::{LINES, Plot, Series, Shape};
+use super::self_collision::nearest;
 use super::study::{csv, table};
 use super::table::align;
 use super::write::{check_files, write_named};
@@ -83,7 +84,7 @@ fn facts(found: &StandingMotion) -> Vec<[String; 2]> {
         ["of the way to a singular posture".to_owned(), percent(used.posture)],
         ["of a sole, from its middle, torques off".to_owned(), percent(used.pressure)],
     ];
-    all.push(["smallest distance of links".to_owned(), nearest(found)]);
+    all.push(["smallest distance of links".to_owned(), nearest(&found.self_collision)]);
     for link in &found.deviations {
         let of = |k: usize| figure(link.deviations[k]);
         let words = format!("{} kg, {} {} {} kg m", of(0), of(1), of(2), of(3));
@@ -96,24 +97,6 @@ fn facts(found: &StandingMotion) -> Vec<[String; 2]> {
         all.extend(compared(found, beside));
     }
     all
-}
-
-/// How near links come to each other, and what was not looked at.
-fn nearest(found: &StandingMotion) -> String {
-    let links = &found.self_collision;
-    let left_out = match links.overlap_at_start.len() {
-        0 => String::new(),
-        count => format!("; {count} pairs overlap by their build"),
-    };
-    match &links.nearest {
-        Some((distance, [a, b])) => {
-            format!("{} mm, `{a}` and `{b}`, of {} pairs{left_out}", figure(1e3 * distance), links.pairs)
-        }
-        None if links.overlap_at_start.is_empty() => {
-            "not looked at: no capsules in the robot's file".to_owned()
-        }
-        None => format!("not looked at{left_out}"),
-    }
 }
 
 /// What the motion beside tells and uses: as it is, and made smaller until it keeps the limits.

@@ -29,11 +29,15 @@ pub struct SelfCollisionReport {
 }
 
 impl SelfCollision {
+    /// Nothing that is looked at.
+    pub fn none() -> Self {
+        Self { shapes: vec![], pairs: vec![], left_out: vec![], frames: vec![], placed: vec![] }
+    }
+
     /// Of these shapes of the robot, for motions from `start` (length nq).
     pub fn new(robot: &Model, (shapes, ignored): (&[LinkShape], &[IgnoredPair]), start: &[f64]) -> Self {
         let count = shapes.len();
-        let mut own =
-            Self { shapes: shapes.to_vec(), pairs: vec![], left_out: vec![], frames: vec![], placed: vec![] };
+        let mut own = Self { shapes: shapes.to_vec(), ..Self::none() };
         own.place(robot, start);
         for (a, b) in (0..count).flat_map(|a| (a + 1..count).map(move |b| (a, b))) {
             let said = ignored.iter().any(|pair| [(pair.a, pair.b), (pair.b, pair.a)].contains(&(a, b)));
@@ -47,6 +51,19 @@ impl SelfCollision {
             }
         }
         own
+    }
+
+    /// Whether there are pairs to look at.
+    pub fn looks(&self) -> bool {
+        !self.pairs.is_empty()
+    }
+
+    /// The same, of the pairs of which one hangs on a joint of these (ascending).
+    pub fn of_joints(&self, joints: &[usize]) -> Self {
+        let own = |shape: usize| self.shapes[shape].joint.is_some_and(|j| joints.binary_search(&j).is_ok());
+        let mut part = self.clone();
+        part.pairs.retain(|&(a, b)| own(a) || own(b));
+        part
     }
 
     fn names(&self, (a, b): (usize, usize)) -> [String; 2] {
@@ -70,6 +87,14 @@ impl SelfCollision {
         let distance = |&(a, b): &(usize, usize)| between_capsules(&self.placed[a], &self.placed[b]);
         let all = self.pairs.iter().map(|pair| (distance(pair), Some(*pair)));
         all.fold((f64::INFINITY, None), |best, one| if one.0 < best.0 { one } else { best })
+    }
+
+    /// The distances of all pairs at `q`, m, in their order, into `distances` in place of what it holds.
+    pub fn distances_into(&mut self, robot: &Model, q: &[f64], distances: &mut Vec<f64>) {
+        self.place(robot, q);
+        distances.clear();
+        let distance = |&(a, b): &(usize, usize)| between_capsules(&self.placed[a], &self.placed[b]);
+        distances.extend(self.pairs.iter().map(distance));
     }
 
     /// What is told of a motion whose nearest pair is this.

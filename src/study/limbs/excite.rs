@@ -1,33 +1,34 @@
 //! Motions that tell the most: Fourier series of the motors, limb by limb, that make the condition number of the projected regressor small.
 //!
-//! Each limb moves by itself while the base is held, so each has a search of its own: random motions that keep the limits, the best few of them
-//! together, then small changes of one motion at a time that are kept where they help. Everything is looked at in samples; nothing is
-//! proven but where the loops close in one way ([`ClosureDomain`]).
+//! No limb's dynamics depend on another's while the base is held, so each has a search of its own (`search`): random motions that keep the limits,
+//! the best few of them together, then small changes of one motion at a time that are kept where they help. But all limbs move at the same time, and
+//! links must not touch: where the robot has capsules, limbs are searched one after the other, each beside those that were found before (`apart`).
+//! Everything is looked at in samples; nothing is proven but where the loops close in one way ([`ClosureDomain`](crate::dynamics::constraint::reduced::ClosureDomain)).
 //!
 //! A motor with a small range, such as those of ankles, would hardly become fast with the harmonics of the others, and neither its armature nor how its friction depends on
 //! speed would show. Such a motor has harmonics of a higher first frequency besides, with which its range allows the speed that the range of the middle motor allows.
 
-use nalgebra::DMatrix;
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+mod apart;
+mod search;
+
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::fit::Free;
 use super::{LimbError, LimbUnknown};
-use crate::dynamics::constraint::reduced::{ClosureDomain, ReducedDynamics, motors_and_base};
+use crate::dynamics::constraint::reduced::motors_and_base;
 use crate::regression::RegressionError;
-use crate::robot::{Limb, Model, configuration};
-use crate::study::excitation::{Judge, SHARES, STEP};
+use crate::robot::{IgnoredPair, Limb, LinkShape, Model};
+pub use crate::study::self_collision::SelfCollisionReport;
 use crate::trajectory::{Curve, Fourier, JointState};
+use apart::WholeRobot;
+use search::{Found, Search};
 
 /// Harmonics of a motion; the first follows from rest at both ends.
 const HARMONICS: usize = 5;
-/// First frequencies are at most so many times that of the whole motion: the highest harmonic then has six samples a period.
-const FASTEST: u32 = (SAMPLES / (6 * HARMONICS)) as u32;
 /// Samples of a motion at which rows are made, and in between two of these so many at which limits are looked at.
 const SAMPLES: usize = 120;
 const FINER: usize = 10;
+const TICKS: usize = SAMPLES * FINER;
 /// Of each limit so much is used: tracking and noise need the rest.
 const USED: f64 = 0.9;
 /// Where a joint has no limits, it moves this far, rad.
@@ -50,6 +51,12 @@ pub struct ExcitationTask<'a> {
     pub evaluations: (usize, usize),
     /// Of the search.
     pub seed: u64,
+    /// Links of the robot that are kept from each other; without any nothing is looked at.
+    pub shapes: &'a [LinkShape],
+    /// Pairs of them that are not.
+    pub ignored: &'a [IgnoredPair],
+    /// The distance that they keep, m.
+    pub clearance_m: f64,
 }
 
 /// Motions of all limbs.
@@ -65,6 +72,10 @@ pub struct ExcitingMotions {
     pub motors: Vec<String>,
     /// Limb by limb.
     pub limbs: Vec<LimbExcitation>,
+    /// How near links come to each other in all motions, in samples.
+    pub self_collision: SelfCollisionReport,
+    /// What is left of each motion: 1, or less where its links came too near between the samples of the search.
+    pub shares: Vec<f64>,
     /// The motions, each of all motors.
     #[serde(skip)]
     pub motions: Vec<Vec<Fourier>>,
@@ -111,17 +122,26 @@ impl ExcitationTask<'_> {
             return Err(LimbError::NoMotors { robot: held.name.clone() });
         }
         self.check()?;
-        let found: Result<Vec<_>, _> =
-            limbs.par_iter().map(|limb| Search::new(self, &held, limb)?.run()).collect();
-        let found = found?;
-        let of_motion = |k: usize| found.iter().map(|(_, curves)| curves[k].clone()).collect();
+        let searches: Result<Vec<_>, _> =
+            limbs.par_iter().map(|limb| Search::new(self, &held, limb)).collect();
+        let mut searches = searches?;
+        let mut whole = WholeRobot::new(self, &held, &mut searches)?;
+        let mut found: Vec<Found> = if whole.looks() {
+            one_after_the_other(&mut searches, &mut whole)?
+        } else {
+            searches.par_iter_mut().map(|search| search.run(&whole)).collect::<Result<_, _>>()?
+        };
+        let (shares, self_collision) = whole.keep_apart(&mut searches, &mut found)?;
+        let of_motion = |k: usize| found.iter().map(|found| found.trials[k].curve.clone()).collect();
         Ok(ExcitingMotions {
             robot: self.robot.name.clone(),
             unknown: self.unknown,
             duration_s: self.duration_s,
             motors: motors.iter().map(|&j| held.joints[j].name.clone()).collect(),
             motions: (0..self.motions).map(of_motion).collect(),
-            limbs: found.into_iter().map(|(limb, _)| limb).collect(),
+            limbs: searches.iter().zip(&found).map(|(search, found)| search.told(found)).collect(),
+            self_collision,
+            shares,
         })
     }
 
@@ -140,8 +160,28 @@ impl ExcitationTask<'_> {
         if !(self.least_singular_value >= 0.0) {
             return bad("the least singular value", self.least_singular_value, "a number >= 0");
         }
+        if !(self.clearance_m > 0.0 && self.clearance_m.is_finite()) {
+            return bad("the clearance", self.clearance_m, "a finite number of metres > 0");
+        }
         Ok(())
     }
+}
+
+/// Searches each limb beside those that were found before.
+fn one_after_the_other(
+    searches: &mut [Search<'_>],
+    whole: &mut WholeRobot<'_>,
+) -> Result<Vec<Found>, LimbError> {
+    let mut all = vec![];
+    for search in searches {
+        search.look_at(whole);
+        let found = search.run(whole)?;
+        for (k, trial) in found.trials.iter().enumerate() {
+            whole.follow(k, search, &trial.curve)?;
+        }
+        all.push(found);
+    }
+    Ok(all)
 }
 
 impl ExcitingMotions {
@@ -159,267 +199,6 @@ impl ExcitingMotions {
         }
         all
     }
-}
-
-/// A motion that keeps the limits.
-#[derive(Clone)]
-struct Trial {
-    /// Coefficients in [-1, 1] after scaling.
-    x: Vec<f64>,
-    curve: Fourier,
-    /// Rows' products Y'Y of the free parameters.
-    information: DMatrix<f64>,
-    speed: f64,
-    torque: f64,
-    singular: f64,
-}
-
-struct Search<'a> {
-    task: &'a ExcitationTask<'a>,
-    limb: &'a Limb,
-    name: String,
-    reduced: ReducedDynamics,
-    domain: ClosureDomain,
-    free: Vec<usize>,
-    theta: Vec<f64>,
-    motors: Vec<usize>,
-    start: Vec<f64>,
-    ranges: Vec<(f64, f64)>,
-    /// For each motor how many times faster than the motion the first of its further harmonics is; 1 if it has none.
-    paces: Vec<u32>,
-}
-
-impl<'a> Search<'a> {
-    fn new(task: &'a ExcitationTask<'a>, held: &Model, limb: &'a Limb) -> Result<Self, LimbError> {
-        let name = limb.joints.first().map_or("", |&j| held.joints[j].name.as_str()).to_owned();
-        let model = &limb.model;
-        let reduced = ReducedDynamics::of_loops(model)
-            .map_err(|source| LimbError::Reduced { limb: name.clone(), source })?;
-        let domain =
-            ClosureDomain::of(model).map_err(|source| LimbError::Domain { limb: name.clone(), source })?;
-        let motors = reduced.independent().to_vec();
-        let range = |&motor: &usize| {
-            let proven = domain.blocks.iter().find_map(|block| {
-                let place = block.block.motors.iter().position(|&j| j == motor)?;
-                Some((block.rectangle[place].lower(), block.rectangle[place].upper()))
-            });
-            let own = proven.or(model.joints[motor].limits.position);
-            own.unwrap_or((-UNLIMITED, UNLIMITED))
-        };
-        let ranges: Vec<(f64, f64)> = motors.iter().map(range).collect();
-        Ok(Self {
-            free: Free::of(model, task.unknown, model.bodies()).indices,
-            theta: model.nominal_parameters(),
-            start: ranges.iter().map(|(lower, upper)| 0.5 * (lower + upper)).collect(),
-            paces: paces(&ranges),
-            task,
-            limb,
-            name,
-            reduced,
-            domain,
-            motors,
-            ranges,
-        })
-    }
-
-    fn run(mut self) -> Result<(LimbExcitation, Vec<Fourier>), LimbError> {
-        let mut rng = ChaCha8Rng::seed_from_u64(self.task.seed);
-        let numbers = self.paces.iter().map(|pace| numbers(*pace)).sum();
-        let random = |rng: &mut ChaCha8Rng| -> Vec<f64> {
-            (0..numbers).map(|_| rng.random_range(-1.0..=1.0)).collect()
-        };
-        let (first, changes) = self.task.evaluations;
-        let mut trials: Vec<Trial> = vec![];
-        for _ in 0..first {
-            let x = random(&mut rng);
-            trials.extend(SHARES.iter().find_map(|share| {
-                let x: Vec<f64> = x.iter().map(|x| share * x).collect();
-                self.trial(x)
-            }));
-        }
-        let count = self.task.motions;
-        if trials.len() < count {
-            let reason =
-                format!("of {first} random motions {} keep the limits, expected {count}", trials.len());
-            return Err(LimbError::Regression {
-                limb: self.name,
-                source: RegressionError::NoEstimate(reason),
-            });
-        }
-        let judge = Judge::new(trials.iter().map(|trial| &trial.information));
-        let logs: Vec<f64> =
-            trials.chunks_exact(count).map(|some| condition(&judge, some.iter()).ln()).collect();
-        let random = (logs.iter().sum::<f64>() / logs.len() as f64).exp();
-        let mut chosen = choose(&judge, &trials, count);
-        let (mut best, mut step) = (condition(&judge, chosen.iter()), STEP.0);
-        for k in 0..changes {
-            let at = k % count;
-            let change = |x: &f64| (x + step * rng.random_range(-1.0..=1.0)).clamp(-1.0, 1.0);
-            let x: Vec<f64> = chosen[at].x.iter().map(change).collect();
-            let mut better = false;
-            if let Some(trial) = self.trial(x) {
-                let before = std::mem::replace(&mut chosen[at], trial);
-                let now = condition(&judge, chosen.iter());
-                better = now < best;
-                if better { best = now } else { chosen[at] = before }
-            }
-            step = (step * if better { STEP.1 } else { STEP.2 }).clamp(1e-3, 1.0);
-        }
-        Ok(self.told(&chosen, &judge, best, random))
-    }
-
-    fn told(
-        &self,
-        chosen: &[Trial],
-        judge: &Judge,
-        best: f64,
-        random: f64,
-    ) -> (LimbExcitation, Vec<Fourier>) {
-        let most = |of: fn(&Trial) -> f64| chosen.iter().map(of).fold(0.0, f64::max);
-        let singular = chosen.iter().map(|trial| trial.singular).fold(f64::INFINITY, f64::min);
-        let found = LimbExcitation {
-            name: self.name.clone(),
-            motors: self.motors.iter().map(|&j| self.limb.model.joints[j].name.clone()).collect(),
-            rank: judge.columns.len(),
-            condition_number: best,
-            random_condition_number: random,
-            largest_speed_share: most(|trial| trial.speed),
-            largest_torque_share: most(|trial| trial.torque),
-            least_singular_value: Some(singular).filter(|x| x.is_finite()),
-            start: self.start.clone(),
-            coefficients: chosen.iter().map(|trial| self.coefficients(&trial.x)).collect(),
-        };
-        (found, chosen.iter().map(|trial| trial.curve.clone()).collect())
-    }
-
-    /// (a_k, b_k), k = 2.., of each motor, rad/s: as fast as its range and its speed limit allow it at most, and the slower the higher, because
-    /// the first harmonic has to undo k b_k for the ends to rest. Further harmonics rest at both ends by themselves; the range is shared.
-    fn coefficients(&self, x: &[f64]) -> Vec<Vec<[f64; 2]>> {
-        let rate = std::f64::consts::TAU / self.task.duration_s;
-        let mut rest = x;
-        let own = |(j, &motor): (usize, &usize)| {
-            let pace = self.paces[j];
-            let (x, behind) = rest.split_at(numbers(pace));
-            rest = behind;
-            let (lower, upper) = self.ranges[j];
-            let limit = self.limb.model.joints[motor].limits.velocity;
-            let each = 2 * (HARMONICS - 1);
-            let mut all = vec![[0.0; 2]; HARMONICS * pace as usize - 1];
-            let paces = [1, pace];
-            let count = x.len() / each;
-            for (x, pace) in x.chunks_exact(each).zip(paces) {
-                let speed = limit.min((upper - lower) * rate * f64::from(pace)) / count as f64;
-                let mut first = [0.0; 2];
-                for (c, k) in x.chunks_exact(2).zip(2..) {
-                    let [a, b] = [c[0], c[1]].map(|c| c * speed / f64::from(k));
-                    first = [first[0] - a, first[1] - f64::from(k) * b];
-                    add(&mut all, pace * k, [a, b]);
-                }
-                if pace > 1 {
-                    add(&mut all, pace, first);
-                }
-            }
-            all
-        };
-        self.motors.iter().enumerate().map(own).collect()
-    }
-
-    /// The motion with these coefficients, if it keeps the limits.
-    fn trial(&mut self, x: Vec<f64>) -> Option<Trial> {
-        let curve = Fourier::at_rest(&self.start, &self.coefficients(&x), self.task.duration_s).ok()?;
-        let (speed, singular) = self.within(&curve)?;
-        let (p, n) = (self.free.len(), self.motors.len());
-        let mut rows = DMatrix::zeros(n * SAMPLES, p);
-        let (mut state, mut torque) = (JointState::at_rest(&self.start), 0.0f64);
-        for s in 0..SAMPLES {
-            let t = (s as f64 + 0.5) / SAMPLES as f64 * self.task.duration_s;
-            curve.evaluate(t, &mut state);
-            let q = self.configuration(&state.q)?;
-            let model = &self.limb.model;
-            self.reduced.place(model, &q, &state.dq, &state.ddq).ok()?;
-            let u = self.reduced.torque(model, &self.theta).ok()?;
-            for (k, &motor) in self.motors.iter().enumerate() {
-                torque = torque.max(u[k].abs() / model.joints[motor].limits.torque);
-            }
-            if torque > USED {
-                return None;
-            }
-            let y = self.reduced.regressor(model);
-            for (c, &index) in self.free.iter().enumerate() {
-                rows.view_mut((n * s, c), (n, 1)).copy_from(&y.column(index));
-            }
-        }
-        let information = rows.tr_mul(&rows);
-        Some(Trial { x, curve, information, speed, torque, singular })
-    }
-
-    /// Largest share of a speed limit and smallest bound on singular values, if positions, speeds and loops are within their limits.
-    fn within(&self, curve: &Fourier) -> Option<(f64, f64)> {
-        let (mut state, mut speed, mut singular) = (JointState::at_rest(&self.start), 0.0f64, f64::INFINITY);
-        let count = SAMPLES * FINER;
-        for s in 0..=count {
-            curve.evaluate(s as f64 / count as f64 * self.task.duration_s, &mut state);
-            for (j, &motor) in self.motors.iter().enumerate() {
-                let (lower, upper) = self.ranges[j];
-                let off = (state.q[j] - 0.5 * (lower + upper)).abs();
-                speed = speed.max(state.dq[j].abs() / self.limb.model.joints[motor].limits.velocity);
-                if off > USED * 0.5 * (upper - lower) || speed > USED {
-                    return None;
-                }
-            }
-            let mut q = configuration::neutral(&self.limb.model);
-            self.motors.iter().zip(&state.q).for_each(|(&motor, x)| q[motor] = *x);
-            singular = singular.min(self.domain.smallest_singular_value_at(&self.limb.model, &q).ok()?);
-            if singular < self.task.least_singular_value {
-                return None;
-            }
-        }
-        Some((speed, singular))
-    }
-
-    fn configuration(&mut self, motors: &[f64]) -> Option<Vec<f64>> {
-        let mut q = configuration::neutral(&self.limb.model);
-        self.motors.iter().zip(motors).for_each(|(&motor, x)| q[motor] = *x);
-        self.domain.place(&self.limb.model, &mut q).ok()?;
-        self.reduced.close(&self.limb.model, &mut q).ok()?;
-        Some(q)
-    }
-}
-
-/// Adds to harmonic `k` of coefficients that begin with the second.
-fn add(all: &mut [[f64; 2]], k: u32, [a, b]: [f64; 2]) {
-    let own = &mut all[k as usize - 2];
-    *own = [own[0] + a, own[1] + b];
-}
-
-/// Numbers that a motor's motion has.
-fn numbers(pace: u32) -> usize {
-    2 * (HARMONICS - 1) * if pace > 1 { 2 } else { 1 }
-}
-
-/// How many times faster each motor has to swing for its range to allow the speed that the middle range allows.
-fn paces(ranges: &[(f64, f64)]) -> Vec<u32> {
-    let mut sizes: Vec<f64> = ranges.iter().map(|(lower, upper)| upper - lower).collect();
-    let own = sizes.clone();
-    sizes.sort_by(f64::total_cmp);
-    let middle = sizes.get(sizes.len() / 2).copied().unwrap_or(0.0);
-    own.iter().map(|size| ((middle / size).round() as u32).clamp(1, FASTEST)).collect()
-}
-
-/// The best motion, then the one that does best with those chosen, and so on.
-fn choose(judge: &Judge, trials: &[Trial], count: usize) -> Vec<Trial> {
-    let mut chosen: Vec<Trial> = vec![];
-    while chosen.len() < count {
-        let with = |trial: &Trial| condition(judge, chosen.iter().chain([trial]));
-        let best = trials.iter().min_by(|a, b| with(a).total_cmp(&with(b)));
-        chosen.extend(best.cloned());
-    }
-    chosen
-}
-
-/// Condition number of some motions together.
-fn condition<'t>(judge: &Judge, trials: impl Iterator<Item = &'t Trial>) -> f64 {
-    judge.condition(trials.map(|trial| &trial.information))
 }
 
 #[cfg(test)]
