@@ -74,6 +74,16 @@ fn stand(from: &Path, to: &Path, noise_nm: f64) {
     std::fs::write(to, text).unwrap();
 }
 
+/// Which links of a Digit were kept apart is told, on the terminal and in the file.
+fn links_are_kept_apart(folder: &Path, said: &str) {
+    assert!(said.contains("of 378 pairs") && said.contains("`left tarsus` and `left foot`"), "{said}");
+    let motions: Value =
+        serde_json::from_str(&std::fs::read_to_string(folder.join("motions/summary.json")).unwrap()).unwrap();
+    let links = &motions["self_collision"];
+    assert!(links["pairs"] == 378 && links["nearest"][0].as_f64().unwrap() >= 0.01, "{links}");
+    assert_eq!(links["overlap_at_start"].as_array().unwrap().len(), 14);
+}
+
 #[test]
 fn motions_are_found_recorded_and_learnt_from() {
     let folder = tempfile::tempdir().unwrap();
@@ -81,14 +91,7 @@ fn motions_are_found_recorded_and_learnt_from() {
     let found = surelift(folder, "excite digit --motions 3 --evaluations 20 --out motions");
     assert_eq!(found.status.code(), Some(0), "{}", String::from_utf8_lossy(&found.stderr));
     assert!(std::fs::read_to_string(folder.join("motions/report.html")).unwrap().contains("<svg"));
-    // Which links were kept apart is told.
-    let said = String::from_utf8_lossy(&found.stdout).into_owned();
-    assert!(said.contains("of 378 pairs") && said.contains("`left tarsus` and `left foot`"), "{said}");
-    let motions: Value =
-        serde_json::from_str(&std::fs::read_to_string(folder.join("motions/summary.json")).unwrap()).unwrap();
-    let links = &motions["self_collision"];
-    assert!(links["pairs"] == 378 && links["nearest"][0].as_f64().unwrap() >= 0.01, "{links}");
-    assert_eq!(links["overlap_at_start"].as_array().unwrap().len(), 14);
+    links_are_kept_apart(folder, &String::from_utf8_lossy(&found.stdout));
     for (k, name) in ["a.csv", "b.csv", "c.csv"].iter().enumerate() {
         record(&folder.join(format!("motions/motion_{}.csv", k + 1)), &folder.join(name), k as u64);
     }

@@ -40,8 +40,6 @@ const PASSIVE_RAD: f64 = 0.02;
 const LOST_DEG: f64 = 180.0;
 /// Random motions that the search for exciting ones begins with, for each that is wanted.
 const RANDOM: usize = 12;
-/// Nothing keeps it: limbs have no shapes here.
-const CLEARANCE_M: f64 = 0.01;
 
 /// The campaign, its file read and checked.
 #[derive(Debug, Clone)]
@@ -199,7 +197,7 @@ impl LimbsCampaign {
             // Of one limb alone; its own links are not looked at either.
             shapes: &[],
             ignored: &[],
-            clearance_m: CLEARANCE_M,
+            clearance_m: 0.0,
         };
         task.run().map_err(|error| error.to_string())
     }

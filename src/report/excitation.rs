@@ -6,7 +6,7 @@ use super::ReportError;
 use super::figure::figure;
 use super::html::{document, escape};
 use super::plots::{LINES, Plot, Series, Shape};
-use super::self_collision::{left_out, nearest};
+use super::self_collision::{exceptions, nearest};
 use super::study::{csv, table};
 use super::table::align;
 use super::write::{check_files, write_named};
@@ -95,7 +95,7 @@ fn cells(limb: &LimbExcitation) -> Vec<String> {
 fn apart(found: &ExcitingMotions) -> Vec<String> {
     let links = &found.self_collision;
     let mut all = vec![format!("Smallest distance of links, all limbs moving: {}.", nearest(links))];
-    all.extend(left_out(links).map(|pairs| pairs + "."));
+    all.extend(exceptions(links));
     for (k, share) in found.shares.iter().enumerate().filter(|(_, share)| **share < 1.0) {
         let share = figure(100.0 * share);
         all.push(format!(

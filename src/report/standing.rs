@@ -6,7 +6,7 @@ use super::ReportError;
 use super::figure::figure;
 use super::html::{document, escape};
 use super::plots::{LINES, Plot, Series, Shape};
-use super::self_collision::nearest;
+use super::self_collision::{exceptions, nearest};
 use super::study::{csv, table};
 use super::table::align;
 use super::write::{check_files, write_named};
@@ -85,6 +85,7 @@ fn facts(found: &StandingMotion) -> Vec<[String; 2]> {
         ["of a sole, from its middle, torques off".to_owned(), percent(used.pressure)],
     ];
     all.push(["smallest distance of links".to_owned(), nearest(&found.self_collision)]);
+    all.extend(exceptions(&found.self_collision).into_iter().map(|words| ["of links".to_owned(), words]));
     for link in &found.deviations {
         let of = |k: usize| figure(link.deviations[k]);
         let words = format!("{} kg, {} {} {} kg m", of(0), of(1), of(2), of(3));

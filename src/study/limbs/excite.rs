@@ -115,7 +115,6 @@ impl ExcitationTask<'_> {
     /// motion keeps the limits.
     pub fn run(&self) -> Result<ExcitingMotions, LimbError> {
         let held = self.robot.with_base_held();
-        let motors = motors_and_base(&held);
         let driven = |limb: &Limb| !motors_and_base(&limb.model).is_empty();
         let limbs: Vec<Limb> = held.limbs().into_iter().filter(driven).collect();
         if limbs.is_empty() {
@@ -131,18 +130,28 @@ impl ExcitationTask<'_> {
         } else {
             searches.par_iter_mut().map(|search| search.run(&whole)).collect::<Result<_, _>>()?
         };
-        let (shares, self_collision) = whole.keep_apart(&mut searches, &mut found)?;
+        let kept_apart = whole.keep_apart(&mut searches, &mut found)?;
+        Ok(self.told(&held, (&searches, &found), kept_apart))
+    }
+
+    /// What was found, of each motion such a share.
+    fn told(
+        &self,
+        held: &Model,
+        (searches, found): (&[Search<'_>], &[Found]),
+        (shares, self_collision): (Vec<f64>, SelfCollisionReport),
+    ) -> ExcitingMotions {
         let of_motion = |k: usize| found.iter().map(|found| found.trials[k].curve.clone()).collect();
-        Ok(ExcitingMotions {
+        ExcitingMotions {
             robot: self.robot.name.clone(),
             unknown: self.unknown,
             duration_s: self.duration_s,
-            motors: motors.iter().map(|&j| held.joints[j].name.clone()).collect(),
+            motors: motors_and_base(held).iter().map(|&j| held.joints[j].name.clone()).collect(),
             motions: (0..self.motions).map(of_motion).collect(),
-            limbs: searches.iter().zip(&found).map(|(search, found)| search.told(found)).collect(),
+            limbs: searches.iter().zip(found).map(|(search, found)| search.told(found)).collect(),
             self_collision,
             shares,
-        })
+        }
     }
 
     fn check(&self) -> Result<(), LimbError> {
@@ -160,7 +169,7 @@ impl ExcitationTask<'_> {
         if !(self.least_singular_value >= 0.0) {
             return bad("the least singular value", self.least_singular_value, "a number >= 0");
         }
-        if !(self.clearance_m > 0.0 && self.clearance_m.is_finite()) {
+        if !(self.shapes.is_empty() || self.clearance_m > 0.0 && self.clearance_m.is_finite()) {
             return bad("the clearance", self.clearance_m, "a finite number of metres > 0");
         }
         Ok(())

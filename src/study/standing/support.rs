@@ -9,7 +9,7 @@ use crate::robot::{LoopKind, Model, Placement};
 use crate::simulate::Hold;
 use crate::simulate::posture::{ground_rows, leg};
 use crate::simulate::sway::{BASE, SwayState};
-use crate::study::self_collision::SelfCollision;
+use crate::study::self_collision::{Nearest, SelfCollision};
 
 /// Share of the legs' smallest singular value that a motion may lose: near a singular posture joints are fast, and a law that follows the motion is lost.
 const LOSS: f64 = 0.6;
@@ -120,11 +120,10 @@ pub(super) struct Support<'a> {
     part: f64,
     /// Smallest singular value of the legs at the start, m/rad.
     singular: f64,
-    /// Links, and the distance that they have to keep from each other, m.
+    /// Links that keep a distance from each other.
     pub links: SelfCollision,
-    clearance_m: f64,
     /// The nearest pair of all states that were looked at.
-    pub nearest: (f64, Option<(usize, usize)>),
+    pub nearest: Nearest,
 }
 
 /// The robot at one time.
@@ -171,9 +170,8 @@ impl<'a> Support<'a> {
                 reduced.place(robot, start, &still, &still)?;
                 reduced.smallest_singular_value()
             },
-            links: SelfCollision::new(robot, (&task.shapes, &task.ignored), start),
-            nearest: (f64::INFINITY, None),
-            clearance_m: *clearance_m,
+            links: SelfCollision::new(robot, (&task.shapes, &task.ignored), start, *clearance_m),
+            nearest: Nearest::NONE,
             torque_deviation: *torque_deviation_nm,
             robot,
             feet,
@@ -285,10 +283,8 @@ impl<'a> Support<'a> {
             most = most.or(&LimitShares { position, speed, torque, ..LimitShares::NONE });
         }
         let nearest = self.links.nearest(self.robot, &at.q);
-        if nearest.0 < self.nearest.0 {
-            self.nearest = nearest;
-        }
-        let apart = if nearest.0 > 0.0 { self.clearance_m / nearest.0 } else { f64::INFINITY };
+        self.nearest = self.nearest.or(nearest);
+        let apart = if nearest.room <= 0.0 { f64::INFINITY } else { 1.0 / nearest.room };
         most = most.or(&LimitShares { apart, ..LimitShares::NONE });
         for ((foot, force), error) in self.feet.iter().zip(&at.forces).zip(&at.force_errors) {
             let sole_m = (foot.kind == LoopKind::Rigid).then_some(foot.sole_m);

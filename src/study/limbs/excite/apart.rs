@@ -8,11 +8,8 @@ use crate::regression::RegressionError;
 use crate::robot::{Limb, LinkShape, Model};
 use crate::study::excitation::SHARES;
 use crate::study::limbs::LimbError;
-use crate::study::self_collision::SelfCollision;
+use crate::study::self_collision::{Nearest, SelfCollision};
 use crate::trajectory::Fourier;
-
-/// A distance, m, and the pair that has it.
-type Nearest = (f64, Option<(usize, usize)>);
 
 /// Ticks that one thread looks at.
 const TOGETHER: usize = 256;
@@ -21,8 +18,6 @@ const TOGETHER: usize = 256;
 pub(super) struct WholeRobot<'a> {
     pub held: &'a Model,
     pub links: SelfCollision,
-    /// What links keep: the clearance, by the used share of a limit, m.
-    pub least_m: f64,
     /// Where motions begin (length nq); empty where nothing is looked at.
     pub start: Vec<f64>,
     /// Its configurations in each motion, at each tick.
@@ -36,6 +31,7 @@ impl<'a> WholeRobot<'a> {
         held: &'a Model,
         searches: &mut [Search<'_>],
     ) -> Result<Self, LimbError> {
+        // As of every limit a share is used.
         let least_m = task.clearance_m / USED;
         let (mut start, mut postures) = (vec![], vec![]);
         let mut links = SelfCollision::none();
@@ -48,14 +44,14 @@ impl<'a> WholeRobot<'a> {
                 scatter(held, (limb, &q), &mut start);
             }
             let shapes = held_shapes(task);
-            links = SelfCollision::new(held, (&shapes, task.ignored), &start);
+            links = SelfCollision::new(held, (&shapes, task.ignored), &start, least_m);
             postures = vec![vec![start.clone(); TICKS + 1]; task.motions];
         }
-        let mut whole = Self { held, links, least_m, start, postures };
+        let mut whole = Self { held, links, start, postures };
         let first = whole.links.nearest(held, &whole.start);
-        if let Some((distance, [a, b])) = whole.links.told(first).nearest.filter(|_| first.0 < least_m) {
+        if let Some((distance, [a, b])) = whole.links.told(first).nearest.filter(|_| !(first.room >= 1.0)) {
             let reason = format!(
-                "`{a}` and `{b}` are {distance:.4} m apart where motions begin, expected {least_m:.4} m; a clearance of at most {:.4} m helps",
+                "`{a}` and `{b}` are {distance:.4} m apart where motions begin, expected {least_m:.4} m; a clearance below {:.4} m is needed",
                 (1e4 * USED * distance).floor() / 1e4
             );
             return Err(nothing("all", reason));
@@ -92,16 +88,16 @@ impl<'a> WholeRobot<'a> {
         found: &mut [Found],
     ) -> Result<(Vec<f64>, SelfCollisionReport), LimbError> {
         let motions = found.first().map_or(0, |found| found.trials.len());
-        let (mut shares, mut nearest) = (vec![1.0; motions], (f64::INFINITY, None));
+        let (mut shares, mut nearest) = (vec![1.0; motions], Nearest::NONE);
         if !self.looks() {
             return Ok((shares, self.links.told(nearest)));
         }
         for (k, share) in shares.iter_mut().enumerate() {
             let mut own = self.nearest(k);
-            if !(own.0 >= self.least_m) {
+            if !(own.room >= 1.0) {
                 (*share, own) = self.made_smaller(k, searches, found)?;
             }
-            nearest = nearer(nearest, own);
+            nearest = nearest.or(own);
         }
         Ok((shares, self.links.told(nearest)))
     }
@@ -112,6 +108,7 @@ impl<'a> WholeRobot<'a> {
         searches: &mut [Search<'_>],
         found: &mut [Found],
     ) -> Result<(f64, Nearest), LimbError> {
+        let mut last = self.nearest(k);
         for &share in &SHARES[1..] {
             let pairs = searches.iter_mut().zip(&*found);
             let smaller: Option<Vec<Trial>> =
@@ -121,27 +118,31 @@ impl<'a> WholeRobot<'a> {
                 self.follow(k, search, &trial.curve)?;
             }
             let nearest = self.nearest(k);
-            if nearest.0 >= self.least_m {
+            last = nearest;
+            if nearest.room >= 1.0 {
                 found.iter_mut().zip(smaller).for_each(|(found, trial)| found.replace(k, trial));
                 return Ok((share, nearest));
             }
         }
-        Err(nothing("all", format!("links touch in motion {} however small it is made", k + 1)))
+        let pair = self.links.told(last).nearest;
+        let words = pair.map_or_else(String::new, |(distance, [a, b])| {
+            format!("; `{a}` and `{b}` come as near as {distance:.4} m")
+        });
+        Err(nothing(
+            "all",
+            format!("links are too near in motion {}, however small it is made{words}", k + 1),
+        ))
     }
 
     /// The nearest pair of motion `k`.
     fn nearest(&self, k: usize) -> Nearest {
         let part = |ticks: &[Vec<f64>]| {
             let mut links = self.links.clone();
-            ticks.iter().fold((f64::INFINITY, None), |best, q| nearer(best, links.nearest(self.held, q)))
+            ticks.iter().fold(Nearest::NONE, |best, q| best.or(links.nearest(self.held, q)))
         };
         let parts: Vec<Nearest> = self.postures[k].par_chunks(TOGETHER).map(part).collect();
-        parts.into_iter().fold((f64::INFINITY, None), nearer)
+        parts.into_iter().fold(Nearest::NONE, Nearest::or)
     }
-}
-
-fn nearer(best: Nearest, other: Nearest) -> Nearest {
-    if other.0 < best.0 { other } else { best }
 }
 
 fn nothing(limb: &str, reason: String) -> LimbError {

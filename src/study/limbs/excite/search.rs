@@ -263,32 +263,31 @@ impl<'a> Search<'a> {
         if !self.workers[0].links.looks() {
             return true;
         }
-        let least = beside.0.least_m;
         let samples: Vec<usize> = (0..SAMPLES).map(tick).collect();
-        let Some(rough) = self.distances(curve, beside, &samples) else { return false };
+        let Some(rough) = self.rooms(curve, beside, &samples) else { return false };
         let near = |s: usize| {
             let change = |pair: usize, s: usize| (rough[s + 1][pair] - rough[s][pair]).abs();
             (0..rough[s].len()).any(|pair| {
                 let about = s.saturating_sub(1)..=(s + 1).min(SAMPLES - 2);
                 let most = about.map(|s| change(pair, s)).fold(0.0, f64::max);
-                !(rough[s][pair].min(rough[s + 1][pair]) - most >= least)
+                !(rough[s][pair].min(rough[s + 1][pair]) - most >= 1.0)
             })
         };
         let finer: Vec<usize> =
             (0..SAMPLES - 1).filter(|&s| near(s)).flat_map(|s| tick(s)..=tick(s + 1)).collect();
-        let found = self.distances(curve, beside, &finer);
-        found.is_some_and(|all| all.iter().flatten().all(|distance| *distance >= least))
+        let found = self.rooms(curve, beside, &finer);
+        found.is_some_and(|all| all.iter().flatten().all(|room| *room >= 1.0))
     }
 
-    /// Distances of all of the limb's pairs at these ticks, m.
-    fn distances(&mut self, curve: &Fourier, beside: Beside<'_>, ticks: &[usize]) -> Option<Vec<Vec<f64>>> {
+    /// Distances of all of the limb's pairs at these ticks, by those that they keep.
+    fn rooms(&mut self, curve: &Fourier, beside: Beside<'_>, ticks: &[usize]) -> Option<Vec<Vec<f64>>> {
         let (whole, k) = beside;
         self.at(curve, ticks, |own, worker, tick, q| {
             let Worker { links, q: all, .. } = worker;
             whole.place(k, tick, (own.limb, q), all);
-            let mut distances = vec![];
-            links.distances_into(whole.held, all, &mut distances);
-            distances
+            let mut rooms = vec![];
+            links.rooms_into(whole.held, all, &mut rooms);
+            rooms
         })
     }
 
@@ -389,7 +388,7 @@ impl MovedLimb<'_> {
             let q = self.configuration(&mut worker.reduced, &state.q)?;
             if let Some((whole, k)) = beside.filter(|_| worker.links.looks()) {
                 whole.place(k, tick(s), (self.limb, &q), &mut worker.q);
-                if !(worker.links.nearest(whole.held, &worker.q).0 >= whole.least_m) {
+                if !(worker.links.nearest(whole.held, &worker.q).room >= 1.0) {
                     return None;
                 }
             }

@@ -10,7 +10,7 @@ fn task(robot: &Model) -> ExcitationTask<'_> {
         robot,
         shapes: &[],
         ignored: &[],
-        clearance_m: 0.01,
+        clearance_m: 0.0,
         unknown: LimbUnknown::Everything,
         motions: 2,
         duration_s: 5.0,
@@ -75,6 +75,7 @@ fn an_open_arm_is_one_limb_and_a_seed_gives_one_motion() {
 #[test]
 fn what_makes_no_sense_is_refused() {
     let robot = load_model("digit").unwrap();
+    let linked = load_model_with_shapes("digit").unwrap();
     for (task, culprit) in [
         (ExcitationTask { motions: 0, ..task(&robot) }, "number of motions"),
         (ExcitationTask { motions: 13, ..task(&robot) }, "number of motions"),
@@ -82,10 +83,10 @@ fn what_makes_no_sense_is_refused() {
         (ExcitationTask { duration_s: 0.0, ..task(&robot) }, "duration"),
         (ExcitationTask { least_singular_value: f64::NAN, ..task(&robot) }, "singular value"),
         (ExcitationTask { least_singular_value: 1.0, ..task(&robot) }, "0 keep the limits"),
-        (ExcitationTask { clearance_m: -0.01, ..task(&robot) }, "the clearance"),
-        (ExcitationTask { clearance_m: 0.0, ..task(&robot) }, "the clearance"),
-        (ExcitationTask { clearance_m: f64::NAN, ..task(&robot) }, "the clearance"),
-        (ExcitationTask { clearance_m: f64::INFINITY, ..task(&robot) }, "the clearance"),
+        (with_shapes(&linked, -0.01), "the clearance"),
+        (with_shapes(&linked, 0.0), "the clearance"),
+        (with_shapes(&linked, f64::NAN), "the clearance"),
+        (with_shapes(&linked, f64::INFINITY), "the clearance"),
     ] {
         let error = task.run().unwrap_err().to_string();
         assert!(error.contains(culprit), "{error}");
@@ -180,14 +181,45 @@ fn motions_whose_links_come_too_near_are_made_smaller() {
             whole.follow(k, search, &trial.curve).unwrap();
         }
     }
-    let before: Vec<f64> =
-        searches.iter().zip(&found).map(|(search, found)| search.told(found).condition_number).collect();
+    let before: Vec<_> = searches.iter().zip(&found).map(|(search, found)| search.told(found)).collect();
     let (shares, report) = whole.keep_apart(&mut searches, &mut found).unwrap();
     assert!(shares.iter().all(|share| *share < 1.0), "{shares:?}");
-    assert!(report.nearest.unwrap().0 >= 0.01 / USED);
-    // What is told is told of the smaller motions.
+    assert!(report.nearest.as_ref().unwrap().0 >= 0.01 / USED);
+    // What is told is told of the smaller motions, and these keep their distance.
     for ((search, found), before) in searches.iter().zip(&found).zip(&before) {
-        assert!(search.told(found).condition_number != *before);
+        let told = search.told(found);
+        assert!(told.condition_number != before.condition_number);
+        assert!(told.largest_speed_share < before.largest_speed_share, "{told:?}");
+    }
+    let told = task.told(&held, (&searches, &found), (shares, report));
+    assert!(least_distance(&linked, &told, 2 * TICKS).1 >= 0.01);
+}
+
+/// Limbs that are searched one after the other give one motion, however many threads look at it.
+#[test]
+fn threads_make_no_difference() {
+    let linked = load_model_with_shapes("digit").unwrap();
+    let task = ExcitationTask { evaluations: (6, 6), ..with_shapes(&linked, 0.01) };
+    let by = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        serde_json::to_string(&pool.install(|| task.run()).unwrap()).unwrap()
+    };
+    assert_eq!(by(1), by(3));
+}
+
+/// Links that are near by their build leave arms and legs to move.
+#[test]
+fn robots_whose_links_are_near_by_their_build_are_excited() {
+    for (name, near) in [("z1", "pedestal"), ("b1", "trunk")] {
+        let linked = load_model_with_shapes(name).unwrap();
+        let found =
+            ExcitationTask { evaluations: (12, 6), least_singular_value: 0.0, ..with_shapes(&linked, 0.01) }
+                .run()
+                .unwrap();
+        let by_build = &found.self_collision.near_by_build;
+        assert!(by_build.iter().any(|(_, pair)| pair.iter().any(|link| link == near)), "{by_build:?}");
+        let least = by_build.iter().map(|(kept, _)| *kept).fold(0.01, f64::min);
+        assert!(least > 0.0 && least_distance(&linked, &found, TICKS).1 >= least);
     }
 }
 
