@@ -150,7 +150,7 @@ fn legs_with_four_bars_are_excited() {
         let found = surelift(folder.path(), &format!("excite {leg} --out {leg}"));
         assert_eq!(found.status.code(), Some(0), "{}", String::from_utf8_lossy(&found.stderr));
         let said = String::from_utf8_lossy(&found.stdout).into_owned();
-        assert!(said.contains("not looked at: no capsules"), "{said}");
+        assert!(said.contains("not looked at: the robot's file has no capsules"), "{said}");
         let text = std::fs::read_to_string(folder.path().join(leg).join("summary.json")).unwrap();
         let summary: Value = serde_json::from_str(&text).unwrap();
         let number = |key: &str| summary["limbs"][0][key].as_f64().unwrap();
