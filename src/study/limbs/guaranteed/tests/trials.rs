@@ -127,9 +127,15 @@ fn the_truth_is_inside() {
     }
 }
 
-/// `cargo test --release --lib study::limbs::guaranteed -- --ignored --nocapture at_length`
 #[test]
-#[ignore = "500 trials: some half an hour"]
+#[ignore = "100 trials: some two minutes"]
 fn the_truth_is_inside_at_length() {
+    run(100);
+}
+
+/// What the documentation tells: `cargo test --release --lib study::limbs::guaranteed -- --ignored --nocapture five_hundred`
+#[test]
+#[ignore = "500 trials: some ten minutes"]
+fn the_truth_is_inside_in_five_hundred_trials() {
     run(500);
 }
