@@ -210,7 +210,8 @@ impl<'a> Support<'a> {
         let mut tau = vec![0.0; self.robot.nv()];
         let free = self.reduced.constraint_force(self.robot, &self.theta, &tau).ok()?;
         let own = self.reduced.g().select_rows(&self.driven);
-        let (by_motor, level) = (self.force_by_motor(), self.ground_rows());
+        let held = self.reduced.force_by_torque();
+        let (by_motor, level) = (self.force_by_motor(&held), self.ground_rows());
         let by =
             DMatrix::from_fn(level.len(), self.driven.len(), |r, c| level[r].1 * by_motor[(level[r].0, c)]);
         let pull = DVector::from_iterator(level.len(), level.iter().map(|(row, weight)| weight * free[*row]));
@@ -225,8 +226,8 @@ impl<'a> Support<'a> {
         let force = self.reduced.constraint_force(self.robot, &self.theta, &tau).ok()?;
         let [q, v, a] = [self.reduced.q(), self.reduced.v(), self.reduced.a()].map(<[f64]>::to_vec);
         let off = OFF * self.torque_deviation;
-        let by_all =
-            self.reduced.force_by_free_torque(self.robot, &self.theta).ok()?.select_columns(&self.driven);
+        let by_all = self.reduced.force_by_free_torque(self.robot, &self.theta, &held).ok()?;
+        let by_all = by_all.select_columns(&self.driven);
         let errors: Vec<f64> = by_all.row_iter().map(|row| off * row.norm()).collect();
         let (forces, force_errors) = (self.by_foot(force.as_slice()), self.by_foot(&errors));
         Some(Carried { q, v, a, tau, forces, force_errors })
@@ -243,9 +244,8 @@ impl<'a> Support<'a> {
         self.feet.iter().map(&mut own).collect()
     }
 
-    /// What the motors' torques add to all rows of the constraints' forces at the last configuration, accelerations unchanged: one column a motor, zero for those of no leg.
-    fn force_by_motor(&self) -> DMatrix<f64> {
-        let all = self.reduced.force_by_torque();
+    /// What the motors' torques add to all rows of the constraints' forces at the last configuration, accelerations unchanged, by what `all` dependent freedoms add: one column a motor, zero for those of no leg.
+    fn force_by_motor(&self, all: &DMatrix<f64>) -> DMatrix<f64> {
         let place = |k: &usize| self.reduced.dependent().iter().position(|dof| dof == k);
         let places: Vec<Option<usize>> = self.driven.iter().map(place).collect();
         DMatrix::from_fn(all.nrows(), places.len(), |r, c| places[c].map_or(0.0, |k| all[(r, k)]))

@@ -98,6 +98,7 @@ impl ReducedDynamics {
 
     /// What a torque of any freedom adds to the constraints' forces at the last configuration where the robot gives way to it: one row a binding row, one column a degree of freedom. The freedoms accelerate by
     /// M_r^-1 G' dtau and the dependent ones bear what is left, so that it is -J_u^-T (S_u - (M G)_u M_r^-1 G'), with S_u the rows of one that choose the dependent freedoms.
+    /// `held` is [`ReducedDynamics::force_by_torque`] at that configuration, which most callers need as well.
     ///
     /// # Errors
     /// As [`ReducedDynamics::acceleration`].
@@ -105,6 +106,7 @@ impl ReducedDynamics {
         &mut self,
         robot: &Model,
         theta: &[f64],
+        held: &DMatrix<f64>,
     ) -> Result<DMatrix<f64>, ConstraintError> {
         let (lifted, across) = (self.mass(robot, theta)? * &self.g, self.g.transpose());
         // Solved for the fewer dependent freedoms; M_r is symmetric. Products of whole matrices are faster than `tr_mul`.
@@ -115,7 +117,7 @@ impl ReducedDynamics {
         for (row, &dof) in self.dependent.iter().enumerate() {
             borne[(row, dof)] += 1.0;
         }
-        Ok(self.force_by_torque() * borne)
+        Ok(held * borne)
     }
 
     /// The equations of motion in independent coordinates, u = M_r a_a + h_r: M_r = G' M G (with armatures) and h_r (velocity

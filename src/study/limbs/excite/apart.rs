@@ -95,20 +95,20 @@ impl<'a> WholeRobot<'a> {
         for (k, share) in shares.iter_mut().enumerate() {
             let mut own = self.nearest(k);
             if !(own.room >= 1.0) {
-                (*share, own) = self.made_smaller(k, searches, found)?;
+                (*share, own) = self.made_smaller((k, own), searches, found)?;
             }
             nearest = nearest.or(own);
         }
         Ok((shares, self.links.told(nearest)))
     }
 
+    /// Makes motion `k`, whose nearest pair is too near, as much smaller as it has to be.
     fn made_smaller(
         &mut self,
-        k: usize,
+        (k, mut nearest): (usize, Nearest),
         searches: &mut [Search<'_>],
         found: &mut [Found],
     ) -> Result<(f64, Nearest), LimbError> {
-        let mut last = self.nearest(k);
         for &share in &SHARES[1..] {
             let pairs = searches.iter_mut().zip(&*found);
             let smaller: Option<Vec<Trial>> =
@@ -117,14 +117,13 @@ impl<'a> WholeRobot<'a> {
             for (search, trial) in searches.iter_mut().zip(&smaller) {
                 self.follow(k, search, &trial.curve)?;
             }
-            let nearest = self.nearest(k);
-            last = nearest;
+            nearest = self.nearest(k);
             if nearest.room >= 1.0 {
                 found.iter_mut().zip(smaller).for_each(|(found, trial)| found.replace(k, trial));
                 return Ok((share, nearest));
             }
         }
-        let pair = self.links.told(last).nearest;
+        let pair = self.links.told(nearest).nearest;
         let words = pair.map_or_else(String::new, |(distance, [a, b])| {
             format!("; `{a}` and `{b}` come as near as {distance:.4} m")
         });
