@@ -190,8 +190,8 @@ fn motions_that_make_no_sense_or_are_not_proven() {
 
 #[test]
 fn plan_files_that_are_none() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| std::ffi::CString::new(folder.path().join(name).to_str().unwrap()).unwrap();
+    let folder = folder("bad_plans");
+    let at = |name: &str| std::ffi::CString::new(folder.join(name).to_str().unwrap()).unwrap();
     let robot = robot();
     let good = plan(robot, nominal_set(robot));
     let mut plan = SureliftPlan { id: 7 };
@@ -201,7 +201,7 @@ fn plan_files_that_are_none() {
         refused(Input, "cannot be written", || surelift_plan_save(good, at("no/folder.json").as_ptr()));
         refused(Input, "cannot read the plan", || surelift_plan_load(at("none.json").as_ptr(), &mut plan));
     }
-    let text = std::fs::read_to_string(folder.path().join("good.json")).unwrap();
+    let text = std::fs::read_to_string(folder.join("good.json")).unwrap();
     let mut tampered: Vec<(serde_json::Value, SureliftStatus)> = vec![];
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     let mut change = |status, change: &dyn Fn(&mut serde_json::Value)| {
@@ -214,7 +214,7 @@ fn plan_files_that_are_none() {
     change(Input, &|plan| plan["schema"] = 99.into());
     change(Input, &|plan| drop(plan["tube"]["drift_nm"].as_array_mut().unwrap().pop()));
     for (value, status) in tampered {
-        std::fs::write(folder.path().join("bad.json"), value.to_string()).unwrap();
+        std::fs::write(folder.join("bad.json"), value.to_string()).unwrap();
         // SAFETY: a text and a place for the answer.
         refused(status, "", || unsafe { surelift_plan_load(at("bad.json").as_ptr(), &mut plan) });
     }

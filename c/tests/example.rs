@@ -60,8 +60,8 @@ fn told(words: &str) -> [f64; 2] {
 
 #[test]
 fn a_loop_in_cpp_tracks_a_proven_motion_and_learns_what_the_arm_holds() {
-    let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("loop");
+    let folder = fixture::folder("cpp_loop");
+    let program = folder.join("loop");
     if compiled("examples/loop.cpp", &[], &program).is_none() {
         return;
     }
@@ -78,8 +78,8 @@ fn a_loop_in_cpp_tracks_a_proven_motion_and_learns_what_the_arm_holds() {
 
 #[test]
 fn the_interface_for_ros2_control_follows_a_proven_plan_and_stops_where_a_cycle_is_left_out() {
-    let folder = tempfile::tempdir().unwrap();
-    let (program, file) = (folder.path().join("trial"), folder.path().join("plan.json"));
+    let folder = fixture::folder("ros2_control");
+    let (program, file) = (folder.join("trial"), folder.join("plan.json"));
     let headers = ["examples/ros2_control", "tests/ros2_control"];
     if compiled("tests/ros2_control/trial.cpp", &headers, &program).is_none() {
         return;

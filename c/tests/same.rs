@@ -84,12 +84,12 @@ fn a_plan_is_the_same_from_coefficients_and_through_a_file() {
             surelift_plan_certify(handle, set, NO_SCENE, points.as_ptr(), DOF, durations.as_ptr(), 2, out)
         }
     });
-    let folder = tempfile::tempdir().unwrap();
-    let path = std::ffi::CString::new(folder.path().join("plan.json").to_str().unwrap()).unwrap();
+    let folder = folder("same_plan");
+    let path = std::ffi::CString::new(folder.join("plan.json").to_str().unwrap()).unwrap();
     // SAFETY: a text.
     assert_eq!(unsafe { surelift_plan_save(plan, path.as_ptr()) }, SureliftStatus::Ok, "{}", last_error());
     assert_eq!(Plan::load(path.to_str().unwrap()).unwrap(), expected);
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 1);
     // SAFETY: a text and a place for the answer.
     let again = made(SureliftPlan { id: 0 }, |out| unsafe { surelift_plan_load(path.as_ptr(), out) });
     let blank = SureliftMargins {
