@@ -104,7 +104,7 @@ fn ratio(own: &Value, other: &Value) -> f64 {
     ((own.iter().sum::<f64>() - other.iter().sum::<f64>()) / 10.0).exp()
 }
 
-/// Against the sway of the shipped problem, in equal time, of which nine tenths keep the limits where torques may be off: the torso by itself, and torso and leg together.
+/// Against the sway of the shipped problem, in equal time, of which six sevenths keep the limits where torques may be off: the torso by itself, and torso and leg together.
 #[test]
 fn a_motion_tells_twice_as_much_as_a_sway() {
     let folder = tempfile::tempdir().unwrap();
@@ -127,7 +127,7 @@ fn a_motion_tells_twice_as_much_as_a_sway() {
     assert_eq!((number(&found, "duration_s"), number(&found, "repeats")), (5.0, 5.0));
     let sway = &found["beside"]["whole"];
     let (friction, kept) = (number(&sway["used"], "friction"), &found["beside"]["within_limits"][0]);
-    assert!((1.0..1.3).contains(&friction) && (0.85..0.97).contains(&kept.as_f64().unwrap()), "{sway}");
+    assert!((1.1..1.5).contains(&friction) && (0.8..0.92).contains(&kept.as_f64().unwrap()), "{sway}");
     let torso = ratio(&found["deviations"][0], &sway["deviations"][0]);
     assert!(torso < 0.5, "{torso}");
     let leg = [

@@ -50,7 +50,7 @@ pub struct ExciteArgs {
     /// Least proven singular value of the loops' Jacobian by the passive joints, m/rad: the distance to singular postures
     #[arg(long, value_name = "SIGMA", default_value_t = 0.01, conflicts_with = "contacts")]
     pub least_singular_value: f64,
-    /// Changes of a motion that are tried, for each limb; on feet 400 times as many (600 with a goal other than the condition number), by the degrees of freedom
+    /// Changes of a motion that are tried, for each limb; on feet 400 times as many by the degrees of freedom, where slopes count as two for each coordinate
     #[arg(long, value_name = "N", default_value_t = 150)]
     pub evaluations: u32,
     /// Of the random search
@@ -83,7 +83,7 @@ pub struct ExciteArgs {
     /// Distance that links keep from each other, m, by the capsules of the robot's file
     #[arg(long, value_name = "M", default_value_t = 0.01)]
     pub clearance_m: f64,
-    /// Deviation between the motors' torques and what their sensors tell, N m, of samples 10 ms apart; feet stand with torques off by three of these
+    /// Deviation between the motors' torques and what their sensors tell, N m, of samples 10 ms apart; feet stand with torques off by four of these
     #[arg(long, value_name = "NM", default_value_t = 0.2, requires = "contacts")]
     pub torque_deviation_nm: f64,
     /// Problem of `surelift estimate` with the same robot, whose simulated sway and swing are compared with: what they tell in the same time
@@ -117,10 +117,10 @@ pub enum GoalArg {
 }
 
 /// Random motions that the search begins with, for each motion that is wanted; of a robot on its feet. And changes that are tried there for each one of the option, by degrees of freedom: a motion
-/// of a robot that has more takes longer, and all take seconds. For the condition number, and for other goals, for which rows of fewer parameters are made.
+/// of a robot that has more takes longer, and all take seconds.
 const RANDOM: usize = 12;
 const RANDOM_STANDING: usize = 64;
-const STANDING_CHANGES: [usize; 2] = [400, 600];
+const STANDING_CHANGES: usize = 400;
 /// About the time in which a motion on feet is gone through once, s: for the condition number, and for other goals. Faster motions tell inertia better, slower ones gravity as well.
 const ONCE_S: [f64; 2] = [2.0, 1.0];
 /// Times of a motion on feet that are written, each second.
@@ -234,7 +234,7 @@ fn standing_task<'a>(args: &ExciteArgs, linked: &'a LinkedModel) -> Result<Stand
 
 /// Changes that are tried on feet, times the degrees of freedom.
 fn changes(args: &ExciteArgs) -> usize {
-    STANDING_CHANGES[usize::from(args.goal != GoalArg::Condition)] * args.evaluations as usize
+    STANDING_CHANGES * args.evaluations as usize
 }
 
 /// How often a motion is gone through.

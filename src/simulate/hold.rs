@@ -17,28 +17,37 @@ impl Hold {
     /// force along the ground, and s n_i across r_i, in proportion to its length. These have no sum, because the sum of n_i r_i is zero; their moment is s times the sum of n_i r_i^2 by the largest r_i. No
     /// corner slips if |f_t| / f_n + s <= mu.
     pub fn shares(&self, force: &[f64], error: &[f64]) -> [f64; 2] {
+        let (friction, pressure) = self.parts(force, error);
+        [&friction[..], &pressure[..]].map(|all| all.iter().copied().fold(0.0, f64::max))
+    }
+
+    /// Functions of which [`Hold::shares`] are the largest, and which are smooth but where the centre of pressure crosses a sole's axis: one for each choice of signs.
+    pub fn parts(&self, force: &[f64], error: &[f64]) -> ([f64; 8], [f64; 4]) {
         let normal = force[2] - error[2];
         if !(normal > 0.0) {
-            return [f64::INFINITY; 2];
+            return ([f64::INFINITY; 8], [f64::INFINITY; 4]);
         }
-        let most = |k: usize| force[k].abs() + error[k];
-        let along = most(0).hypot(most(1));
-        let Some([x, y]) = self.sole_m else { return [along / (self.friction * normal), 0.0] };
-        let off = [most(4) / normal, most(3) / normal];
-        let pressure = (off[0] / x).max(off[1] / y);
-        if !(pressure < 1.0) {
-            return [along / (self.friction * normal), pressure];
+        let sign = |i: usize, bit: usize| if i >> bit & 1 == 0 { 1.0 } else { -1.0 };
+        let off = |k: usize, sign: f64| sign * force[k] + error[k];
+        let along: [f64; 8] = std::array::from_fn(|i| off(0, sign(i, 0)).hypot(off(1, sign(i, 1))));
+        let slips = |along: f64| along / (self.friction * normal);
+        let Some([x, y]) = self.sole_m else { return (along.map(slips), [0.0; 4]) };
+        let centre = |k: usize, sign: f64| off(k, sign) / normal;
+        let pressure = [centre(4, 1.0) / x, centre(4, -1.0) / x, centre(3, 1.0) / y, centre(3, -1.0) / y];
+        if !pressure.iter().all(|share| *share < 1.0) {
+            return (along.map(slips), pressure);
         }
+        let [off_x, off_y] = [4, 3].map(|k| centre(k, 1.0).max(centre(k, -1.0)));
         // About the centre of pressure, which is at (-m_y, m_x) / f_n.
         let turns = force[5] + (force[4] * force[1] + force[3] * force[0]) / normal;
-        let off_m = off[0].hypot(off[1]);
-        let turns = turns.abs()
-            + error[5]
-            + off_m * error[0].hypot(error[1])
-            + along * error[3].hypot(error[4]) / normal;
-        let farthest = (x + off[0]).hypot(y + off[1]);
-        let squares = x * x - off[0] * off[0] + y * y - off[1] * off[1];
-        [(along + turns * farthest / squares) / (self.friction * normal), pressure]
+        let unsure = error[5] + off_x.hypot(off_y) * error[0].hypot(error[1]);
+        let farthest = (x + off_x).hypot(y + off_y);
+        let squares = x * x - off_x * off_x + y * y - off_y * off_y;
+        let friction = std::array::from_fn(|i| {
+            let turns = sign(i, 2) * turns + unsure + along[i] * error[3].hypot(error[4]) / normal;
+            slips(along[i] + turns * farthest / squares)
+        });
+        (friction, pressure)
     }
 }
 

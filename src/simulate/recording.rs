@@ -127,7 +127,7 @@ pub struct RecordingPlan {
     /// What moves the arm.
     pub drive: Drive,
     /// Parameters that the law believes, extended ([`crate::dynamics::actuation`]); left out, the nominal ones, and
-    /// no Coulomb friction is made up for.
+    /// no Coulomb friction is made up for but along the series of a posture.
     pub believed: Option<Vec<f64>>,
     /// Contacts and loops.
     pub footing: Footing,

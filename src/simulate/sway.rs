@@ -58,8 +58,18 @@ impl Sway {
 
     /// The state at `t`, s.
     pub fn at(&self, robot: &Model, t: f64) -> SwayState {
+        self.state(robot, &self.coordinates(t))
+    }
+
+    /// Coordinates of the base and of the joints that swing at `t`, s, with their rates.
+    pub fn coordinates(&self, t: f64) -> JointState {
         let mut x = JointState::at_rest(&vec![0.0; BASE + self.swinging.len()]);
         self.curve.evaluate(t, &mut x);
+        x
+    }
+
+    /// The state where coordinates are `x`.
+    pub fn state(&self, robot: &Model, x: &JointState) -> SwayState {
         let of = |from: &[f64], at: usize| Vector3::new(from[at], from[at + 1], from[at + 2]);
         let (phi, rate, bend) = (of(&x.q, 3), of(&x.dq, 3), of(&x.ddq, 3));
         let s = &self.start;

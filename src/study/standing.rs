@@ -20,6 +20,9 @@ use crate::trajectory::TrajectoryError;
 mod beside;
 mod saved;
 mod search;
+mod sequential;
+mod shares;
+mod slopes;
 mod support;
 #[cfg(test)]
 mod tests;
@@ -28,8 +31,10 @@ mod wanted;
 pub use beside::{Beside, Compared};
 pub use saved::read_motion;
 use search::{Found, Search};
-use support::{APART, OFF, Support};
-pub use support::{Carried, LimitShares};
+use shares::APART;
+pub use shares::LimitShares;
+pub use support::Carried;
+use support::{OFF, Support, even};
 use wanted::Wanted;
 
 pub use crate::study::self_collision::SelfCollisionReport;
@@ -47,6 +52,8 @@ const RANGE: [f64; 2] = [0.2, 0.5];
 const UNLIMITED: f64 = 1.0;
 /// Share of a motor's torque that friction may take.
 const FOR_FRICTION: f64 = 0.5;
+/// Below so much speed, rad/s, the search draws the direction of dry friction as a straight line through zero: torques that jump are no place for slopes. What is found is looked at with the robot's own friction.
+const SMOOTH_RAD_S: f64 = 0.3;
 /// What a motion is made smaller by until it keeps the limits at ten times as many samples.
 const SMALLER: f64 = 0.97;
 
@@ -127,7 +134,7 @@ pub struct StandingTask<'a> {
     pub wanted: Vec<usize>,
     /// What is made small.
     pub goal: Goal,
-    /// Deviation of what the motors' torque sensors tell from what is applied, N m, with a sample each 10 ms. Feet stand with torques that are off by three of these.
+    /// Deviation of what the motors' torque sensors tell from what is applied, N m, with a sample each 10 ms. Feet stand with torques that are off by four of these.
     pub torque_deviation_nm: f64,
     /// Duration, s.
     pub duration_s: f64,
@@ -222,7 +229,19 @@ impl StandingTask<'_> {
         let wanted = Wanted::new(self.robot, &self.wanted).map_err(StandingError::Setting)?;
         // What cannot be compared is found out before the search.
         self.beside.as_ref().map(|posture| self.uses(posture, &support)).transpose()?;
-        let search = Search { task: self, support, ranges, wanted };
+        let smooth = Model {
+            friction_speed_rad_s: self.robot.friction_speed_rad_s.max(SMOOTH_RAD_S),
+            ..self.robot.clone()
+        };
+        let searched = StandingTask { robot: &smooth, ..self.clone() };
+        let mut search = Search {
+            task: &searched,
+            support: Support::new(&searched)?,
+            exact: support,
+            ranges,
+            times: even(SAMPLES),
+            wanted,
+        };
         let found = search.run()?;
         self.told(&search, found)
     }
@@ -338,7 +357,7 @@ impl StandingTask<'_> {
         let still = vec![vec![[0.0; 2]; HARMONICS - 1]; BASE + support.swinging().len()];
         let sway = Sway::series((&self.start, support.swinging()), &still, (self.duration_s, self.repeats))?;
         let mut looking = support.clone();
-        let (what, share) = match looking.look(&self.along(&sway), 1, f64::INFINITY, None) {
+        let (what, share) = match looking.look(&self.along(&sway), &even(1), f64::INFINITY, None) {
             Ok((used, _)) => used.worst(),
             Err(reason) => (reason, f64::INFINITY),
         };

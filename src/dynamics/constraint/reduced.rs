@@ -365,12 +365,7 @@ impl ReducedDynamics {
     /// and lengths.
     pub fn place(&mut self, robot: &Model, q: &[f64], v_a: &[f64], a_a: &[f64]) -> Result<(), ReducedError> {
         self.check_finite(robot, q)?;
-        let m = self.independent.len();
-        let lengths =
-            [("the independent velocity", v_a.len(), m), ("the independent acceleration", a_a.len(), m)];
-        self.dynamics.check(robot, &lengths)?;
-        finite("independent velocity", v_a)?;
-        finite("independent acceleration", a_a)?;
+        self.check_motion(robot, v_a, a_a)?;
         let mut errors = vec![0.0; self.dynamics.rows()];
         self.dynamics.position_errors(robot, q, &mut errors)?;
         if errors.iter().map(|e| e * e).sum::<f64>().sqrt() > CLOSED {
@@ -388,8 +383,33 @@ impl ReducedDynamics {
                 self.g[(k, c)] = -below[(r, c)];
             }
         }
+        self.follow(robot, v_a, a_a);
+        Ok(())
+    }
+
+    /// Gives the robot other independent velocities and accelerations where [`ReducedDynamics::place`] has taken it.
+    ///
+    /// # Errors
+    /// [`ReducedError::NotFinite`] and lengths.
+    pub fn set_motion(&mut self, robot: &Model, v_a: &[f64], a_a: &[f64]) -> Result<(), ReducedError> {
+        self.check_motion(robot, v_a, a_a)?;
+        self.follow(robot, v_a, a_a);
+        Ok(())
+    }
+
+    fn check_motion(&self, robot: &Model, v_a: &[f64], a_a: &[f64]) -> Result<(), ReducedError> {
+        let m = self.independent.len();
+        let lengths =
+            [("the independent velocity", v_a.len(), m), ("the independent acceleration", a_a.len(), m)];
+        self.dynamics.check(robot, &lengths)?;
+        finite("independent velocity", v_a)?;
+        finite("independent acceleration", a_a)
+    }
+
+    /// The motion of all joints by that of the independent ones.
+    fn follow(&mut self, robot: &Model, v_a: &[f64], a_a: &[f64]) {
         self.v.copy_from_slice((&self.g * DVector::from_column_slice(v_a)).as_slice());
-        self.dynamics.screws.sweep(robot, q, &self.v, &self.dynamics.zero);
+        self.dynamics.screws.sweep(robot, &self.q, &self.v, &self.dynamics.zero);
         let mut gamma = vec![0.0; self.dynamics.rows()];
         self.dynamics.each_active(robot, |rows| rows.write_condition(&mut gamma));
         let own = DMatrix::from_iterator(self.rows.len(), 1, self.rows.iter().map(|&r| gamma[r]));
@@ -398,7 +418,6 @@ impl ReducedDynamics {
         self.dependent.iter().zip(below.iter()).for_each(|(&k, x)| self.bias[k] = -x);
         let a = &self.g * DVector::from_column_slice(a_a) + &self.bias;
         self.a.copy_from_slice(a.as_slice());
-        Ok(())
     }
 
     /// J_u^-1 X for X with one row a binding row.

@@ -63,7 +63,9 @@ impl<'a> Law<'a> {
         };
         let stated = plan.believed.clone();
         let believed = Belief {
-            all_friction: stated.is_some(),
+            // Torques of a motion that was found are told with all friction ([`crate::study::standing`]).
+            all_friction: stated.is_some()
+                || matches!(drive, Drive::Posture(posture) if posture.series.is_some()),
             parameters: stated.unwrap_or_else(|| extended_parameters(&robot)),
         };
         let mut whole = None;

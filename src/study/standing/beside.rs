@@ -4,7 +4,8 @@ use nalgebra::Vector3;
 use serde::Serialize;
 
 use super::search::Search;
-use super::support::{LimitShares, Support};
+use super::shares::LimitShares;
+use super::support::{Support, even};
 use super::{FINER, LinkDeviations, SAMPLES, StandingError, StandingTask};
 use crate::robot::configuration::difference;
 use crate::simulate::posture::{Foot, Posture, PostureReference};
@@ -59,7 +60,7 @@ impl StandingTask<'_> {
         let (mut kept, mut refused) = (0.0, 1.0);
         for _ in 0..HALVINGS {
             let share = 0.5 * (kept + refused);
-            let keeps = self.uses(&scaled(posture, share), &search.support)?.most() <= 1.0;
+            let keeps = self.uses(&scaled(posture, share), &search.exact)?.most() <= 1.0;
             *if keeps { &mut kept } else { &mut refused } = share;
         }
         let within =
@@ -78,8 +79,8 @@ impl StandingTask<'_> {
     ) -> Result<LimitShares, StandingError> {
         let reference = self.reference(posture)?;
         let motion = |share: f64| self.sampled(&reference, support, share * self.duration_s);
-        let samples = self.samples_beside() * FINER;
-        let looked = support.clone().look(&motion, samples, f64::INFINITY, None);
+        let times = even(self.samples_beside() * FINER);
+        let looked = support.clone().look(&motion, &times, f64::INFINITY, None);
         looked.map(|(used, _)| used).map_err(bad)
     }
 
@@ -114,7 +115,7 @@ impl StandingTask<'_> {
         judge: &Judge,
     ) -> Result<Compared, StandingError> {
         let reference = self.reference(posture)?;
-        let motion = |share: f64| self.sampled(&reference, &search.support, share * self.duration_s);
+        let motion = |share: f64| self.sampled(&reference, &search.exact, share * self.duration_s);
         let told = search.told(&motion, (self.samples_beside(), f64::INFINITY), judge).map_err(bad)?;
         Ok(Compared {
             condition_number: told.condition_number,

@@ -1,33 +1,30 @@
-//! The search: motions are drawn from a distribution that learns which of them tell more.
+//! The search: random motions to begin with, and the best of them made better.
 
 use nalgebra::DMatrix;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::support::{LimitShares, Support};
+use super::shares::LimitShares;
+use super::support::{Support, Time, even};
 use super::wanted::Wanted;
-use super::{Goal, HARMONICS, SAMPLED_S, SAMPLES, StandingError, StandingTask, USED};
+use super::{FINER, Goal, HARMONICS, SAMPLED_S, SAMPLES, StandingError, StandingTask, USED};
 use crate::inertia::INERTIAL;
 use crate::simulate::SwayState;
-use crate::study::excitation::{Adaptation, Judge, SHARES};
+use crate::study::excitation::{Judge, SHARES};
 use crate::study::self_collision::SelfCollisionReport;
 
-/// First step of the search, as a share of the mean coefficient of the best random motion. Around rest: a search that began at that motion ended three times worse for one seed of three.
-const FIRST_STEP: f64 = 0.5;
 /// Shares of a random motion's amplitude that are tried besides [`SHARES`]: of short series all are too fast for feet at a twentieth.
 const SMALLER_SHARES: [f64; 3] = [0.025, 0.0125, 0.006];
-/// Motions that use more than so much of a limit are not looked at further.
-const FARTHEST: f64 = 3.0;
 
 /// A motion and what it tells, its coefficients in [-1, 1] after scaling.
 #[derive(Debug, Clone)]
 pub(super) struct Trial {
     pub x: Vec<f64>,
     /// Products of the rows at the columns that were asked for.
-    information: DMatrix<f64>,
+    pub information: DMatrix<f64>,
     /// Largest share of a limit.
-    most: f64,
+    pub most: f64,
 }
 
 /// What a search has found.
@@ -40,9 +37,14 @@ pub(super) struct Found {
 
 /// A search of one task.
 pub(super) struct Search<'a> {
+    /// The task, with a robot whose dry friction is smooth.
     pub task: &'a StandingTask<'a>,
     pub support: Support<'a>,
+    /// Of the robot itself.
+    pub exact: Support<'a>,
     pub ranges: Vec<f64>,
+    /// When motions are looked at.
+    pub times: Vec<Time>,
     pub wanted: Wanted,
 }
 
@@ -51,7 +53,7 @@ impl Search<'_> {
     ///
     /// # Errors
     /// [`StandingError::Nothing`] if no random motion keeps the limits.
-    pub fn run(&self) -> Result<Found, StandingError> {
+    pub fn run(&mut self) -> Result<Found, StandingError> {
         let mut rng = ChaCha8Rng::seed_from_u64(self.task.seed);
         let all: Vec<usize> = (0..INERTIAL * self.task.robot.bodies()).collect();
         let trials = self.random(&all, &mut rng)?;
@@ -66,7 +68,7 @@ impl Search<'_> {
         };
         let values: Vec<f64> = trials.par_iter().map(valued).collect();
         let least = (0..trials.len()).min_by(|&a, &b| values[a].total_cmp(&values[b])).unwrap_or(0);
-        let best = self.improved((values[least], trials[least].clone()), &judge, rng);
+        let best = self.descended(trials[least].clone(), &judge);
         Ok(Found { best, judge, random })
     }
 
@@ -96,34 +98,8 @@ impl Search<'_> {
         Ok(trials.into_iter().flatten().collect())
     }
 
-    /// The best of as many more motions as the task allows, and the first.
-    fn improved(&self, first: (f64, Trial), judge: &Judge, mut rng: ChaCha8Rng) -> Trial {
-        let (mut value, mut best) = first;
-        let size = (best.x.iter().map(|x| x * x).sum::<f64>() / best.x.len() as f64).sqrt();
-        let mut search = Adaptation::new(&vec![0.0; best.x.len()], FIRST_STEP * size);
-        let (_, mut left) = self.task.evaluations;
-        while left > 0 && !search.is_settled() {
-            let drawn = search.draw(&mut rng);
-            left = left.saturating_sub(drawn.len());
-            let valued = |x: Vec<f64>| {
-                let trial = self.trial(x, FARTHEST, self.columns(judge)).ok()?;
-                let beyond = (trial.most / USED).max(1.0).ln();
-                Some((self.value(judge, &trial.information) + self.price() * beyond, trial))
-            };
-            let mut ranked: Vec<(f64, Trial)> = drawn.into_par_iter().filter_map(valued).collect();
-            ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
-            search.learn(&ranked.iter().map(|(_, trial)| trial.x.as_slice()).collect::<Vec<_>>());
-            if let Some(better) = ranked.into_iter().find(|(_, trial)| trial.most <= USED)
-                && better.0 < value
-            {
-                (value, best) = better;
-            }
-        }
-        best
-    }
-
     /// Columns that the goal depends on.
-    fn columns<'j>(&'j self, judge: &'j Judge) -> &'j [usize] {
+    pub fn columns<'j>(&'j self, judge: &'j Judge) -> &'j [usize] {
         match self.task.goal {
             Goal::Condition => &judge.columns,
             Goal::Deviations | Goal::Posterior => &self.wanted.columns,
@@ -131,22 +107,35 @@ impl Search<'_> {
     }
 
     /// What is made small, by the products of rows at [`Search::columns`].
-    fn value(&self, judge: &Judge, information: &DMatrix<f64>) -> f64 {
+    pub fn value(&self, judge: &Judge, information: &DMatrix<f64>) -> f64 {
         match self.task.goal {
-            Goal::Condition => judge.condition_of(information).ln(),
+            Goal::Condition => judge.smooth_condition(information),
             Goal::Deviations => self.wanted.log_deviations(&self.passes(information, SAMPLES)),
             Goal::Posterior => self.wanted.log_determinant(&self.passes(information, SAMPLES)),
         }
     }
 
-    /// The products of as many rows as deviations are told for, from those of so many samples, each by the deviation of its noise.
-    fn passes(&self, information: &DMatrix<f64>, samples: usize) -> DMatrix<f64> {
-        let passes = self.task.duration_s / SAMPLED_S / samples as f64;
-        information * (passes / self.task.torque_deviation_nm.powi(2))
+    /// The derivative of [`Search::value`] by the products of rows.
+    pub fn value_slope(&self, judge: &Judge, information: &DMatrix<f64>) -> DMatrix<f64> {
+        let passes = self.passes_per(SAMPLES);
+        match self.task.goal {
+            Goal::Condition => judge.smooth_condition_slope(information),
+            Goal::Deviations => passes * self.wanted.deviations_slope(&(information * passes)),
+            Goal::Posterior => passes * self.wanted.determinant_slope(&(information * passes)),
+        }
     }
 
-    /// What a motion e times too large counts for in the search: twice what its size gains it.
-    fn price(&self) -> f64 {
+    /// The products of as many rows as deviations are told for, from those of so many samples, each by the deviation of its noise.
+    fn passes(&self, information: &DMatrix<f64>, samples: usize) -> DMatrix<f64> {
+        information * self.passes_per(samples)
+    }
+
+    fn passes_per(&self, samples: usize) -> f64 {
+        self.task.duration_s / SAMPLED_S / samples as f64 / self.task.torque_deviation_nm.powi(2)
+    }
+
+    /// What counts in the search for a share of a limit that is exceeded by all that there is: twice what so large a motion gains, so that limits are kept.
+    pub fn price(&self) -> f64 {
         match self.task.goal {
             // Singular values of what motion tells grow with its square at most, those of what gravity tells not.
             Goal::Condition => 4.0,
@@ -155,11 +144,11 @@ impl Search<'_> {
     }
 
     /// The motion with these coefficients, if it uses no more than so much of each limit.
-    fn trial(&self, x: Vec<f64>, used: f64, columns: &[usize]) -> Result<Trial, &'static str> {
+    pub fn trial(&self, x: Vec<f64>, used: f64, columns: &[usize]) -> Result<Trial, &'static str> {
         let sway = self.task.sway(&self.support, &self.ranges, &x);
         let sway = sway.map_err(|_| "coefficients that make no curve")?;
         let motion = self.task.along(&sway);
-        let (shares, information) = self.support.clone().look(&motion, SAMPLES, used, Some(columns))?;
+        let (shares, information) = self.support.clone().look(&motion, &self.times, used, Some(columns))?;
         Ok(Trial { x, information, most: shares.most() })
     }
 
@@ -170,11 +159,13 @@ impl Search<'_> {
         (samples, used): (usize, f64),
         judge: &Judge,
     ) -> Result<Told, &'static str> {
-        let mut support = self.support.clone();
-        let (shares, _) = support.look(motion, samples * super::FINER, used, None)?;
+        let mut support = self.exact.clone();
+        let (shares, _) = support.look(motion, &even(samples * FINER), used, None)?;
         let links = support.links.told(support.nearest);
         let told = |support: &mut Support<'_>, columns: &[usize]| {
-            support.look(motion, samples, f64::INFINITY, Some(columns)).map(|(_, information)| information)
+            support
+                .look(motion, &even(samples), f64::INFINITY, Some(columns))
+                .map(|(_, information)| information)
         };
         let condition_number = judge.condition_of(&told(&mut support, &judge.columns)?);
         let wanted = self.passes(&told(&mut support, &self.wanted.columns)?, samples);

@@ -2,6 +2,7 @@
 
 use nalgebra::{Cholesky, DMatrix, DVector};
 
+use super::shares::LimitShares;
 use super::{Footprint, StandingError, StandingTask};
 use crate::dynamics::constraint::Constraint;
 use crate::dynamics::constraint::reduced::ReducedDynamics;
@@ -15,86 +16,12 @@ use crate::study::self_collision::{Nearest, SelfCollision};
 const LOSS: f64 = 0.6;
 /// What is in the way where there is no posture.
 const UNREACHED: &str = "legs that do not reach, or are stretched";
-/// What is in the way where links come too near.
-pub(super) const APART: &str = "the distance of links from each other";
 /// Least share of a foot's equal part of the weight that it has to carry.
 const CARRIED: f64 = 0.05;
-/// By how many of their deviations torques may be off.
-pub(super) const OFF: f64 = 3.0;
+/// By how many of their deviations torques may be off. Good motions meet limits at hundreds of samples: four are passed by one in 30,000, three by one in 700.
+pub(super) const OFF: f64 = 4.0;
 /// Samples whose rows are kept for one product.
 const TOGETHER: usize = 512;
-
-/// The largest share of each limit that a motion uses: 1 is the limit.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
-pub struct LimitShares {
-    /// Of half of a joint's range, from its middle.
-    pub position: f64,
-    /// Of a joint's speed.
-    pub speed: f64,
-    /// Of a motor's torque.
-    pub torque: f64,
-    /// Of the friction cone ([`Hold::shares`]), forces off by [`Carried::force_errors`] to the worse; infinite where a foot carries less than a twentieth of its part of the weight.
-    pub friction: f64,
-    /// Of the way to a singular posture, such as a stretched knee: of the loss of the legs' smallest singular value that is allowed.
-    pub posture: f64,
-    /// Of the sole, from its middle to its edge, by the centre of pressure; 0 for feet that are points.
-    pub pressure: f64,
-    /// The distance that links have to keep from each other, by that which they keep; infinite where they overlap, 0 without shapes.
-    pub apart: f64,
-}
-
-impl LimitShares {
-    /// Of a motion that does nothing.
-    pub const NONE: Self = Self {
-        position: 0.0,
-        speed: 0.0,
-        torque: 0.0,
-        friction: 0.0,
-        posture: 0.0,
-        pressure: 0.0,
-        apart: 0.0,
-    };
-
-    /// The largest of all.
-    pub fn most(&self) -> f64 {
-        self.worst().1
-    }
-
-    /// The limit of which most is used, in words, and how much of it.
-    pub fn worst(&self) -> (&'static str, f64) {
-        let all = [
-            ("a joint's range", self.position),
-            ("a joint's speed", self.speed),
-            ("a motor's torque", self.torque),
-            ("what a foot has to carry, or its friction", self.friction),
-            ("a singular posture of the legs", self.posture),
-            ("the edge of a sole", self.pressure),
-            (APART, self.apart),
-        ];
-        // What is no number is worst.
-        let worse = |limit: f64, worst: f64| !worst.is_nan() && !(limit <= worst);
-        all.into_iter()
-            .fold(("nothing", 0.0), |worst, limit| if worse(limit.1, worst.1) { limit } else { worst })
-    }
-
-    /// The larger of both, one by one.
-    pub(super) fn or(&self, other: &Self) -> Self {
-        Self {
-            position: larger(self.position, other.position),
-            speed: larger(self.speed, other.speed),
-            torque: larger(self.torque, other.torque),
-            friction: larger(self.friction, other.friction),
-            posture: larger(self.posture, other.posture),
-            pressure: larger(self.pressure, other.pressure),
-            apart: larger(self.apart, other.apart),
-        }
-    }
-}
-
-/// The larger number; what is no number is larger than all.
-fn larger(a: f64, b: f64) -> f64 {
-    if a.is_nan() || a >= b { a } else { b }
-}
 
 /// Where legs are sought next: they go on as they went since `before`.
 pub(super) fn onward(before: Option<&[f64]>, now: &[f64]) -> Vec<f64> {
@@ -102,6 +29,21 @@ pub(super) fn onward(before: Option<&[f64]>, now: &[f64]) -> Vec<f64> {
         || now.to_vec(),
         |before| now.iter().zip(before).map(|(now, before)| 2.0 * now - before).collect(),
     )
+}
+
+/// A time at which a motion is looked at.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Time {
+    /// From 0 to 1.
+    pub share: f64,
+    /// Whether it counts for what the motion tells.
+    pub tells: bool,
+}
+
+/// Even times from 0 to the end, which are `samples` intervals apart. All tell but the last, which is the first of the next repeat.
+pub(super) fn even(samples: usize) -> Vec<Time> {
+    let at = |k: usize| Time { share: k as f64 / samples as f64, tells: k < samples };
+    (0..=samples).map(at).collect()
 }
 
 /// A robot on its feet: the base and the joints that carry nothing are independent, legs follow.
@@ -139,8 +81,20 @@ pub struct Carried {
     pub tau: Vec<f64>,
     /// Forces (N) of each foot in axes of the world, and for rigid ones the moment about its frame (N m).
     pub forces: Vec<Vec<f64>>,
-    /// Three deviations of each of these numbers by independent errors of all motors' torques, each of the task's deviation, where the robot gives way to them; N, N m.
+    /// Four deviations of each of these numbers by independent errors of all motors' torques, each of the task's deviation, where the robot gives way to them; N, N m.
     pub force_errors: Vec<Vec<f64>>,
+}
+
+/// How a robot is borne in a configuration, however it moves there.
+#[derive(Debug, Clone)]
+pub(super) struct Bearing {
+    /// The motors' torques by u, and by the weighed forces along the ground that are left without them.
+    by_u: DMatrix<f64>,
+    by_pull: DMatrix<f64>,
+    /// Rows of forces along the ground with their weights ([`ground_rows`]).
+    level: Vec<(usize, f64)>,
+    /// [`Carried::force_errors`].
+    force_errors: Vec<Vec<f64>>,
 }
 
 impl<'a> Support<'a> {
@@ -205,32 +159,52 @@ impl<'a> Support<'a> {
 
     /// The robot at one time, with the torques that [`crate::simulate::Posture`]'s law chooses along a series ([`ground_rows`]). Nothing where legs do not reach.
     pub fn carried(&mut self, state: &SwayState, near: &[f64]) -> Option<Carried> {
+        let bearing = self.bearing(state, near)?;
+        self.moving(&bearing)
+    }
+
+    /// Takes the robot to `state`, its legs from where they are in `near`: how it is borne there.
+    pub fn bearing(&mut self, state: &SwayState, near: &[f64]) -> Option<Bearing> {
         self.place(state, near)?;
-        let u = self.reduced.torque(self.robot, &self.theta).ok()?;
-        let mut tau = vec![0.0; self.robot.nv()];
-        let free = self.reduced.constraint_force(self.robot, &self.theta, &tau).ok()?;
         let own = self.reduced.g().select_rows(&self.driven);
         let held = self.reduced.force_by_torque();
         let (by_motor, level) = (self.force_by_motor(&held), self.ground_rows());
         let by =
             DMatrix::from_fn(level.len(), self.driven.len(), |r, c| level[r].1 * by_motor[(level[r].0, c)]);
-        let pull = DVector::from_iterator(level.len(), level.iter().map(|(row, weight)| weight * free[*row]));
-        // |tau|^2 + |B tau + p|^2 where own' tau = u. B has few rows: (1 + B'B)^-1 = 1 - B'(1 + B B')^-1 B.
+        // |tau|^2 + |B tau + p|^2 where own' tau = u. B has few rows: (1 + B'B)^-1 = 1 - B'(1 + B B')^-1 B =: W. With S = own' W own
+        // tau = W own S^-1 (u + own' W B' p) - W B' p, and W B' = B'(1 + B B')^-1.
         let few = (DMatrix::identity(by.nrows(), by.nrows()) + &by * by.transpose()).cholesky()?;
         let (across, back) = (own.transpose(), by.transpose());
         let weighed = &own - &back * few.solve(&(&by * &own));
-        let aside = back * few.solve(&pull);
-        let multiplier = (&across * &weighed).cholesky()?.solve(&(u + across * &aside));
-        let chosen = weighed * multiplier - aside;
-        self.driven.iter().zip(chosen.iter()).for_each(|(&k, x)| tau[k] = *x);
-        let force = self.reduced.constraint_force(self.robot, &self.theta, &tau).ok()?;
-        let [q, v, a] = [self.reduced.q(), self.reduced.v(), self.reduced.a()].map(<[f64]>::to_vec);
+        let by_u = (&across * &weighed).cholesky()?.solve(&weighed.transpose()).transpose();
+        let aside = few.solve(&by).transpose();
+        let by_pull = &by_u * (across * &aside) - aside;
         let off = OFF * self.torque_deviation;
         let by_all = self.reduced.force_by_free_torque(self.robot, &self.theta, &held).ok()?;
         let by_all = by_all.select_columns(&self.driven);
         let errors: Vec<f64> = by_all.row_iter().map(|row| off * row.norm()).collect();
-        let (forces, force_errors) = (self.by_foot(force.as_slice()), self.by_foot(&errors));
-        Some(Carried { q, v, a, tau, forces, force_errors })
+        Some(Bearing { by_u, by_pull, level, force_errors: self.by_foot(&errors) })
+    }
+
+    /// Gives the robot the velocities and accelerations of `state` where it has been placed.
+    pub fn set_motion(&mut self, state: &SwayState) -> Option<()> {
+        self.reduced.set_motion(self.robot, &state.v, &state.a).ok()
+    }
+
+    /// The robot that moves as it was told last, borne as at this configuration.
+    pub fn moving(&mut self, bearing: &Bearing) -> Option<Carried> {
+        let unbound = self.reduced.unbound_torque(self.robot, &self.theta).ok()?;
+        let mut tau = vec![0.0; self.robot.nv()];
+        let free = self.reduced.constraint_force_of(self.robot, &unbound, &tau).ok()?;
+        let pull = bearing.level.iter().map(|(row, weight)| weight * free[*row]);
+        let pull = DVector::from_iterator(bearing.level.len(), pull);
+        let u = self.reduced.g().tr_mul(&DVector::from_column_slice(&unbound));
+        let chosen = &bearing.by_u * u + &bearing.by_pull * pull;
+        self.driven.iter().zip(chosen.iter()).for_each(|(&k, x)| tau[k] = *x);
+        let force = self.reduced.constraint_force_of(self.robot, &unbound, &tau).ok()?;
+        let [q, v, a] = [self.reduced.q(), self.reduced.v(), self.reduced.a()].map(<[f64]>::to_vec);
+        let forces = self.by_foot(force.as_slice());
+        Some(Carried { q, v, a, tau, forces, force_errors: bearing.force_errors.clone() })
     }
 
     /// What belongs to the rows of each foot.
@@ -269,9 +243,31 @@ impl<'a> Support<'a> {
 
     /// What a state uses of the limits.
     fn shares(&mut self, at: &Carried) -> LimitShares {
-        let least = self.reduced.smallest_singular_value();
-        let lost = 1.0 - least / self.singular;
-        let mut most = LimitShares { posture: (lost / LOSS).max(0.0), ..LimitShares::NONE };
+        let nearest = self.links.nearest(self.robot, &at.q);
+        self.nearest = self.nearest.or(nearest);
+        let mut most = LimitShares { apart: by_room(nearest.room), ..LimitShares::NONE };
+        self.each_share(at, |share| most = most.or(share));
+        most
+    }
+
+    /// What a state uses of each limit of posture, joints and feet, one by one, and `apart` after them. Always as many, in the same order; the largest is that of [`Support::look`].
+    pub fn limits(&self, at: &Carried, apart: &[f64]) -> Vec<f64> {
+        let mut all = vec![];
+        self.each_share(at, |share| all.extend(share.each().map(|(_, share)| share)));
+        all.extend(apart);
+        all
+    }
+
+    /// What the last configuration uses of each distance that links keep.
+    pub fn apart(&mut self) -> Vec<f64> {
+        let mut rooms = vec![];
+        self.links.rooms_into(self.robot, self.reduced.q(), &mut rooms);
+        rooms.into_iter().map(by_room).collect()
+    }
+
+    fn each_share(&self, at: &Carried, mut give: impl FnMut(&LimitShares)) {
+        let lost = 1.0 - self.reduced.smallest_singular_value() / self.singular;
+        give(&LimitShares { posture: (lost / LOSS).max(0.0), ..LimitShares::NONE });
         let apart = self.robot.nq() - self.robot.nv();
         for k in BASE..self.robot.nv() {
             let limits = &self.robot.joints[joint_of(self.robot, k)].limits;
@@ -280,72 +276,80 @@ impl<'a> Support<'a> {
             });
             let torque = if limits.torque > 0.0 { at.tau[k].abs() / limits.torque } else { 0.0 };
             let speed = at.v[k].abs() / limits.velocity;
-            most = most.or(&LimitShares { position, speed, torque, ..LimitShares::NONE });
+            give(&LimitShares { position, speed, torque, ..LimitShares::NONE });
         }
-        let nearest = self.links.nearest(self.robot, &at.q);
-        self.nearest = self.nearest.or(nearest);
-        let apart = if nearest.room <= 0.0 { f64::INFINITY } else { 1.0 / nearest.room };
-        most = most.or(&LimitShares { apart, ..LimitShares::NONE });
         for ((foot, force), error) in self.feet.iter().zip(&at.forces).zip(&at.force_errors) {
+            let carried = force[2] - error[2];
+            let load = if carried > 0.0 { CARRIED * self.part / carried } else { f64::INFINITY };
+            give(&LimitShares { load, ..LimitShares::NONE });
             let sole_m = (foot.kind == LoopKind::Rigid).then_some(foot.sole_m);
-            let [friction, pressure] = Hold { friction: self.friction, sole_m }.shares(force, error);
-            let carries = force[2] - error[2] > CARRIED * self.part;
-            let shares = if carries {
-                LimitShares { friction, pressure, ..LimitShares::NONE }
-            } else {
-                LimitShares { friction: f64::INFINITY, ..LimitShares::NONE }
-            };
-            most = most.or(&shares);
+            let (friction, pressure) = Hold { friction: self.friction, sole_m }.parts(force, error);
+            friction.iter().for_each(|&friction| give(&LimitShares { friction, ..LimitShares::NONE }));
+            pressure.iter().for_each(|&pressure| give(&LimitShares { pressure, ..LimitShares::NONE }));
         }
-        most
     }
 
-    /// What a motion, by a share from 0 to 1 of what there is of it, uses of the limits at so many times, if never more than `used` of one, or which that is; and the product Y'Y of the rows that sensors tell the parameters `tells` by (indices among the links'), each row
-    /// by the deviation of its noise where torque sensors err by 1 N m.
+    /// What a motion, by a share from 0 to 1 of what there is of it, uses of the limits at these increasing times, if never more than `used` of one, or which that is; and the product Y'Y of the rows that sensors tell the parameters `tells` by (indices among the links')
+    /// at those of them that tell, each row by the deviation of its noise where torque sensors err by 1 N m.
     pub fn look(
         &mut self,
         motion: &dyn Fn(f64) -> SwayState,
-        samples: usize,
+        times: &[Time],
         used: f64,
         tells: Option<&[usize]>,
     ) -> Result<(LimitShares, DMatrix<f64>), &'static str> {
         let width = tells.map_or(0, <[usize]>::len);
         // Rows of many samples, one a column: one product of all takes a tenth of the time of one a sample.
         let each = self.reduced.independent().len();
-        let count = if tells.is_some() { samples.min(TOGETHER) * each } else { 0 };
+        let count = if tells.is_some() { times.len().min(TOGETHER) * each } else { 0 };
         let (mut most, mut rows, mut filled) = (LimitShares::NONE, DMatrix::zeros(width, count), 0);
         let mut information = DMatrix::zeros(width, width);
         let (mut near, mut before) = (motion(0.0).q, None::<Vec<f64>>);
-        for k in 0..=samples {
-            let state = motion(k as f64 / samples as f64);
-            let carried = self.carried(&state, &near).ok_or(UNREACHED)?;
+        for time in times {
+            let carried = self.carried(&motion(time.share), &near).ok_or(UNREACHED)?;
             most = most.or(&self.shares(&carried));
             if !(most.most() <= used) {
                 return Err(most.worst().0);
             }
-            if let Some(columns) = tells.filter(|_| k < samples) {
-                let own = self.whitened(columns).ok_or(UNREACHED)?;
+            if let Some(columns) = tells.filter(|_| time.tells) {
+                let own = self.whitening().ok_or(UNREACHED)? * self.rows(columns);
                 rows.columns_mut(filled, each).copy_from(&own.transpose());
                 filled += each;
-                if filled == count || k + 1 == samples {
-                    let told = rows.columns(0, filled);
-                    information += told * told.transpose();
+                if filled == count {
+                    information += &rows * rows.transpose();
                     filled = 0;
                 }
             }
             near = onward(before.as_deref(), &carried.q);
             before = Some(carried.q);
         }
-        Ok((most, information))
+        let left = rows.columns(0, filled);
+        Ok((most, information + left * left.transpose()))
     }
 
-    /// Rows of these parameters at the last state, by the deviation of their noise.
-    fn whitened(&mut self, columns: &[usize]) -> Option<DMatrix<f64>> {
+    /// The largest share of a limit that a motion uses at each of these times.
+    pub fn course(&mut self, motion: &dyn Fn(f64) -> SwayState, times: &[Time]) -> Option<Vec<f64>> {
+        let (mut near, mut before) = (motion(0.0).q, None::<Vec<f64>>);
+        let mut one = |time: &Time| {
+            let carried = self.carried(&motion(time.share), &near)?;
+            let most = self.shares(&carried).most();
+            near = onward(before.as_deref(), &carried.q);
+            before = Some(carried.q);
+            Some(most)
+        };
+        times.iter().map(&mut one).collect()
+    }
+
+    /// What takes [`Support::rows`] at the last configuration to rows of independent noise of deviation 1, where torque sensors err by 1 N m.
+    pub fn whitening(&self) -> Option<DMatrix<f64>> {
         let factor = self.measured()?.unpack();
-        let rows = self.reduced.link_columns(self.robot, columns);
         // One product instead of a solution a column: there are some hundred.
-        let inverse = factor.solve_lower_triangular(&DMatrix::identity(factor.nrows(), factor.nrows()))?;
-        Some(inverse * rows)
+        factor.solve_lower_triangular(&DMatrix::identity(factor.nrows(), factor.nrows()))
+    }
+
+    /// Rows of these parameters of the links at the last state: independent freedoms x columns.
+    pub fn rows(&mut self, columns: &[usize]) -> DMatrix<f64> {
+        self.reduced.link_columns(self.robot, columns)
     }
 
     /// u of the last state, N m, for tests of what rows say.
@@ -354,6 +358,11 @@ impl<'a> Support<'a> {
         let u = self.reduced.torque(self.robot, &self.theta).unwrap();
         (u, self.reduced.regressor(self.robot), self.theta.clone())
     }
+}
+
+/// The share of a distance that is used where links have so much room, by the distance.
+fn by_room(room: f64) -> f64 {
+    if room <= 0.0 { f64::INFINITY } else { 1.0 / room }
 }
 
 /// The joint that owns a degree of freedom.

@@ -115,7 +115,7 @@ fn forces_are_off_as_they_are_said_to_be() {
                     .for_each(|(sum, (x, y))| *sum += (x - y).powi(2));
             }
             for (square, told) in squares.iter().zip(at.force_errors.concat()) {
-                let expected = 3.0 * task.torque_deviation_nm * square.sqrt();
+                let expected = 4.0 * task.torque_deviation_nm * square.sqrt();
                 assert!((told - expected).abs() < 1e-6 * expected, "{} {t}: {told} {expected}", robot.name);
             }
         }
@@ -132,7 +132,7 @@ fn torques_that_are_off_cost_friction_and_sole() {
         let ranges = task.ranges(support.swinging());
         let x = vec![0.03; 8 * ranges.len()];
         let sway = task.sway(&support, &ranges, &x).unwrap();
-        support.look(&task.along(&sway), 8, f64::INFINITY, None).unwrap().0
+        support.look(&task.along(&sway), &even(8), f64::INFINITY, None).unwrap().0
     };
     let (exact, off) = (used(1e-9), used(1.0));
     assert!(
@@ -204,6 +204,109 @@ fn a_motion_tells_more_than_random_ones() {
         assert!(condition < 0.4 * random, "{}: {condition} {random}", found.robot);
         assert!(found.used.most() <= 1.0, "{}: {:?}", found.robot, found.used);
     }
+}
+
+fn search<'a>(task: &'a StandingTask<'a>) -> Search<'a> {
+    let support = Support::new(task).unwrap();
+    Search {
+        task,
+        exact: support.clone(),
+        ranges: task.ranges(support.swinging()),
+        support,
+        times: even(SAMPLES),
+        wanted: Wanted::new(task.robot, &task.wanted).unwrap(),
+    }
+}
+
+/// Values and limits by coefficients, against motions whose coefficients are a little larger and smaller.
+#[test]
+fn slopes_are_those_of_differences() {
+    let mut rng = ChaCha8Rng::seed_from_u64(6);
+    for mut robot in [load_model("go1").unwrap(), load_model("talos_reduced").unwrap()] {
+        robot.friction_speed_rad_s = SMOOTH_RAD_S;
+        for goal in [Goal::Condition, Goal::Deviations, Goal::Posterior] {
+            let task = if robot.name == "go1" { go1(&robot) } else { talos(&robot) };
+            let wanted = vec![0, robot.bodies() - 1];
+            let task = StandingTask { goal, wanted, evaluations: (6, 0), ..task };
+            let mut search = search(&task);
+            let found = search.run().unwrap();
+            // A time between those that tell.
+            search.times.insert(9, support::Time { share: 8.4 / SAMPLES as f64, tells: false });
+            let (judge, x) = (found.judge, found.best.x);
+            let slopes = search.slopes(&x, &judge).unwrap();
+            for _ in 0..4 {
+                let k = rng.random_range(0..x.len());
+                let h = 1e-5;
+                let [above, below] = [h, -h].map(|h| {
+                    let mut x = x.clone();
+                    x[k] += h;
+                    search.slopes(&x, &judge).unwrap()
+                });
+                let expected = (above.value - below.value) / (2.0 * h);
+                let off = (slopes.gradient[k] - expected).abs();
+                assert!(
+                    off < 1e-4 * (1.0 + expected.abs()),
+                    "{} {goal:?} {k}: {} {expected}",
+                    robot.name,
+                    slopes.gradient[k]
+                );
+                let count = slopes.limits.len();
+                if (above.limits.len(), below.limits.len()) != (count, count) {
+                    continue;
+                }
+                for (own, (above, below)) in slopes.limits.iter().zip(above.limits.iter().zip(&below.limits))
+                {
+                    let expected = (above.0 - below.0) / (2.0 * h);
+                    let off = (own.1[k] - expected).abs();
+                    assert!(
+                        off < 1e-3 * (1.0 + expected.abs()),
+                        "{} {k}: {} {expected}",
+                        robot.name,
+                        own.1[k]
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// The largest of all limits is what a look finds.
+#[test]
+fn limits_one_by_one_are_those_of_a_look() {
+    for robot in [load_model("go1").unwrap(), load_model("talos_reduced").unwrap()] {
+        let task = if robot.name == "go1" { go1(&robot) } else { talos(&robot) };
+        let search = search(&task);
+        let x = vec![0.01; 8 * search.ranges.len()];
+        let sway = task.sway(&search.support, &search.ranges, &x).unwrap();
+        let mut support = search.support.clone();
+        let (used, _) = support.look(&task.along(&sway), &search.times, f64::INFINITY, None).unwrap();
+        let course = support.course(&task.along(&sway), &search.times).unwrap();
+        assert_eq!(course.iter().copied().fold(0.0, f64::max), used.most());
+        let at = support.carried(&task.along(&sway)(0.3), &task.start).unwrap();
+        let apart = support.apart();
+        let limits = support.limits(&at, &apart);
+        let motion = |_: f64| task.along(&sway)(0.3);
+        let one = [support::Time { share: 0.3, tells: false }];
+        let (used, _) = support.look(&motion, &one, f64::INFINITY, None).unwrap();
+        assert_eq!(limits.iter().copied().fold(0.0, f64::max), used.most(), "{}", robot.name);
+        assert!(used.load > 0.0 && used.load < 1.0);
+    }
+}
+
+/// Of a motion that is made better, limits are looked at between samples as well: it is found large as it is.
+#[test]
+fn limits_between_samples_are_kept_by_the_search() {
+    let robot = load_model("go1").unwrap();
+    let task = StandingTask { goal: Goal::Deviations, evaluations: (20, 2000), repeats: 4, ..go1(&robot) };
+    let mut search = search(&task);
+    let found = search.run().unwrap();
+    assert!(
+        search.times.len() > SAMPLES + 1 && search.times.windows(2).all(|two| two[0].share < two[1].share)
+    );
+    let sway = task.sway(&search.support, &search.ranges, &found.best.x).unwrap();
+    let course = search.support.clone().course(&task.along(&sway), &even(SAMPLES * FINER)).unwrap();
+    let most = course.into_iter().fold(0.0, f64::max);
+    assert!(most < 1.0, "{most}");
 }
 
 #[test]

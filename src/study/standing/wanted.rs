@@ -74,6 +74,35 @@ impl Wanted {
         factor.map_or(f64::NAN, |factor| -factor.l_dirty().diagonal().iter().map(|x| x.ln()).sum::<f64>())
     }
 
+    /// The derivative of [`Wanted::log_deviations`] by the entries of `information`: of d = (P^-1)_ii it is -P^-1 e_i e_i' P^-1.
+    pub fn deviations_slope(&self, information: &DMatrix<f64>) -> DMatrix<f64> {
+        let n = self.before.len();
+        let (precision, mut slope) = (self.precision(information), DMatrix::zeros(n, n));
+        for first in (0..n).step_by(INERTIAL) {
+            let own = precision.view((first, first), (INERTIAL, INERTIAL)).into_owned();
+            let Some(factor) = own.cholesky() else { return DMatrix::from_element(n, n, f64::NAN) };
+            let covariance = factor.inverse();
+            let shares = DMatrix::from_fn(INERTIAL, INERTIAL, |r, c| covariance[(r, c)] / covariance[(r, r)]);
+            slope.view_mut((first, first), (INERTIAL, INERTIAL)).copy_from(&(covariance * shares * -0.5));
+        }
+        self.by_information(slope)
+    }
+
+    /// The derivative of [`Wanted::log_determinant`] by the entries of `information`.
+    pub fn determinant_slope(&self, information: &DMatrix<f64>) -> DMatrix<f64> {
+        let n = self.before.len();
+        let factor = self.precision(information).cholesky();
+        factor.map_or(DMatrix::from_element(n, n, f64::NAN), |factor| {
+            self.by_information(factor.inverse() * -0.5)
+        })
+    }
+
+    /// A derivative by the precision as one by the information.
+    fn by_information(&self, slope: DMatrix<f64>) -> DMatrix<f64> {
+        let n = self.before.len();
+        DMatrix::from_fn(n, n, |r, c| self.before[r] * slope[(r, c)] * self.before[c])
+    }
+
     /// Directions of all wanted parameters together that such rows tell better than they were known.
     pub fn told(&self, information: &DMatrix<f64>) -> usize {
         if self.before.is_empty() {
@@ -123,5 +152,28 @@ mod tests {
         robot.joints[1].inertia = [0.0; INERTIAL];
         let reason = Wanted::new(&robot, &[1]).unwrap_err();
         assert!(reason.contains(&robot.joints[1].link), "{reason}");
+    }
+
+    #[test]
+    fn slopes_are_those_of_differences() {
+        let robot = load_model("go1").unwrap();
+        let wanted = Wanted::new(&robot, &[0, 1]).unwrap();
+        let rows = DMatrix::from_fn(15, 20, |r, c| (((7 * r + 3 * c) % 11) as f64 - 5.0) / wanted.before[c]);
+        let information = rows.transpose() * rows;
+        let by =
+            DMatrix::from_fn(20, 20, |r, c| ((r + c) % 5) as f64 / (wanted.before[r] * wanted.before[c]));
+        let h = 1e-5;
+        let [above, below] = [h, -h].map(|h| &information + &by * h);
+        for (of, slope) in [
+            (
+                Wanted::log_deviations as fn(&Wanted, &DMatrix<f64>) -> f64,
+                Wanted::deviations_slope as fn(&Wanted, &DMatrix<f64>) -> DMatrix<f64>,
+            ),
+            (Wanted::log_determinant, Wanted::determinant_slope),
+        ] {
+            let expected = (of(&wanted, &above) - of(&wanted, &below)) / (2.0 * h);
+            let found = slope(&wanted, &information).dot(&by);
+            assert!((found - expected).abs() < 1e-6 * expected.abs(), "{found} {expected}");
+        }
     }
 }

@@ -101,6 +101,26 @@ fn motion_keeps_the_loops_and_forward_dynamics_give_it_back() {
     });
 }
 
+/// A robot that is given another motion where it is, is where it would be placed with that motion; and forces from the unbound torque are those that are asked for at once.
+#[test]
+fn another_motion_needs_no_other_place() {
+    for_cases(7, 1, |case| {
+        let (robot, still) = (case.robot.clone(), vec![0.0; case.v.len()]);
+        let mut moving = case.reduced.clone();
+        moving.place(&robot, &case.q, &still, &still).unwrap();
+        moving.set_motion(&robot, &case.v, &case.a).unwrap();
+        assert_eq!((moving.v(), moving.a()), (case.reduced.v(), case.reduced.a()));
+        let tau: Vec<f64> = (0..robot.nv()).map(|k| 0.1 * k as f64).collect();
+        let unbound = moving.unbound_torque(&robot, &case.theta).unwrap();
+        let force = moving.constraint_force_of(&robot, &unbound, &tau).unwrap();
+        assert_eq!(force, case.reduced.constraint_force(&robot, &case.theta, &tau).unwrap());
+        assert!(moving.set_motion(&robot, &still[1..], &still).is_err());
+        let bad = vec![f64::NAN; still.len()];
+        assert!(moving.set_motion(&robot, &bad, &still).is_err());
+        assert!(moving.constraint_force_of(&robot, &unbound[1..], &tau).is_err());
+    });
+}
+
 #[test]
 fn derivatives_are_those_of_differences() {
     for_cases(2, 1, |case| {

@@ -62,10 +62,18 @@ impl ReducedDynamics {
     /// # Errors
     /// [`ConstraintError::Length`] unless `theta` has [`Model::parameter_count`] numbers.
     pub fn torque(&mut self, robot: &Model, theta: &[f64]) -> Result<DVector<f64>, ConstraintError> {
+        let tree = self.unbound_torque(robot, theta)?;
+        Ok(self.g.tr_mul(&DVector::from_vec(tree)))
+    }
+
+    /// Torques that make the last motion of all joints where no constraint bears anything, M a + h + friction: nv numbers, N m (N for a base's linear ones).
+    ///
+    /// # Errors
+    /// As [`ReducedDynamics::torque`].
+    pub fn unbound_torque(&mut self, robot: &Model, theta: &[f64]) -> Result<Vec<f64>, ConstraintError> {
         self.check_parameters(robot, theta)?;
         let a = self.a.clone();
-        let tau = self.tree_torque(robot, theta, &a);
-        Ok(self.g.tr_mul(&DVector::from_vec(tau)))
+        Ok(self.tree_torque(robot, theta, &a))
     }
 
     /// Forces of the constraints' binding rows, N (N m), in the order of the constraints, where the dependent freedoms bear the torques that `tau` (length nv) has for them:
@@ -79,11 +87,23 @@ impl ReducedDynamics {
         theta: &[f64],
         tau: &[f64],
     ) -> Result<DVector<f64>, ConstraintError> {
-        self.check_parameters(robot, theta)?;
-        self.dynamics.check(robot, &[("tau", tau.len(), robot.nv())])?;
-        let a = self.a.clone();
-        let tree = self.tree_torque(robot, theta, &a);
-        let left: Vec<f64> = tree.iter().zip(tau).map(|(tree, tau)| tree - tau).collect();
+        let unbound = self.unbound_torque(robot, theta)?;
+        self.constraint_force_of(robot, &unbound, tau)
+    }
+
+    /// [`ReducedDynamics::constraint_force`] from [`ReducedDynamics::unbound_torque`], for those who ask for several `tau` at one state.
+    ///
+    /// # Errors
+    /// [`ConstraintError::Length`].
+    pub fn constraint_force_of(
+        &self,
+        robot: &Model,
+        unbound: &[f64],
+        tau: &[f64],
+    ) -> Result<DVector<f64>, ConstraintError> {
+        let n = robot.nv();
+        self.dynamics.check(robot, &[("the unbound torque", unbound.len(), n), ("tau", tau.len(), n)])?;
+        let left: Vec<f64> = unbound.iter().zip(tau).map(|(unbound, tau)| unbound - tau).collect();
         let force = self.holding_force(&left);
         Ok(DVector::from_iterator(self.rows.len(), self.rows.iter().map(|&r| force[r])))
     }
