@@ -429,15 +429,12 @@ impl StandingTask<'_> {
         let mut support = Support::new(self)?;
         let time = (motion.duration_s, motion.repeats);
         let sway = Sway::series((&self.start, support.swinging()), &motion.coefficients, time)?;
-        let (mut near, mut before) = (self.start.clone(), None::<Vec<f64>>);
+        let mut legs = support::Legs::new(&self.start);
         let last = (count.max(2) - 1) as f64;
         let each = |k: usize| {
             let state = sway.at(self.robot, k as f64 / last * motion.duration_s);
-            let carried = support.carried(&state, &near);
-            let carried = carried.ok_or_else(|| StandingError::Nothing("legs do not reach".to_owned()))?;
-            near = support::onward(before.as_deref(), &carried.q);
-            before = Some(carried.q.clone());
-            Ok(carried)
+            let carried = support.next(&state, &mut legs);
+            carried.ok_or_else(|| StandingError::Nothing("legs do not reach".to_owned()))
         };
         (0..count.max(2)).map(each).collect()
     }

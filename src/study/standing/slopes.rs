@@ -7,7 +7,7 @@ use nalgebra::DMatrix;
 use rayon::prelude::*;
 
 use super::search::Search;
-use super::support::{Bearing, Support, Time, onward};
+use super::support::{Bearing, Legs, Support, Time};
 use super::{HARMONICS, USED};
 use crate::simulate::{Sway, SwayState};
 use crate::study::excitation::Judge;
@@ -124,16 +124,13 @@ impl Search<'_> {
 
     /// All samples, legs of each from those of the one before.
     fn samples(&self, sway: &Sway, columns: &[usize]) -> Option<Vec<Sample>> {
-        let mut support = self.support.clone();
-        let (mut near, mut before) = (self.task.start.clone(), None::<Vec<f64>>);
+        let (mut support, mut legs) = (self.support.clone(), Legs::new(&self.task.start));
         let mut one = |time: &Time| {
             let x = sway.coordinates(time.share * self.task.period_s());
-            let at = support.carried(&sway.state(self.task.robot, &x), &near)?;
+            let at = support.next(&sway.state(self.task.robot, &x), &mut legs)?;
             let apart = support.apart();
             let limits = support.limits(&at, &apart);
             let rows = if time.tells { Some(support.whitening()? * support.rows(columns)) } else { None };
-            near = onward(before.as_deref(), &at.q);
-            before = Some(at.q.clone());
             Some(Sample { x, q: at.q, limits, rows })
         };
         self.times.iter().map(&mut one).collect()

@@ -23,12 +23,26 @@ pub(super) const OFF: f64 = 4.0;
 /// Samples whose rows are kept for one product.
 const TOGETHER: usize = 512;
 
-/// Where legs are sought next: they go on as they went since `before`.
-pub(super) fn onward(before: Option<&[f64]>, now: &[f64]) -> Vec<f64> {
-    before.map_or_else(
-        || now.to_vec(),
-        |before| now.iter().zip(before).map(|(now, before)| 2.0 * now - before).collect(),
-    )
+/// Where the legs of a motion are sought: they go on as they went.
+pub(super) struct Legs {
+    near: Vec<f64>,
+    before: Option<Vec<f64>>,
+}
+
+impl Legs {
+    /// Of a motion that begins at `start`.
+    pub fn new(start: &[f64]) -> Self {
+        Self { near: start.to_vec(), before: None }
+    }
+
+    /// They have been found.
+    fn found(&mut self, now: &[f64]) {
+        self.near = self.before.as_ref().map_or_else(
+            || now.to_vec(),
+            |before| now.iter().zip(before).map(|(now, before)| 2.0 * now - before).collect(),
+        );
+        self.before = Some(now.to_vec());
+    }
 }
 
 /// A time at which a motion is looked at.
@@ -161,6 +175,13 @@ impl<'a> Support<'a> {
     pub fn carried(&mut self, state: &SwayState, near: &[f64]) -> Option<Carried> {
         let bearing = self.bearing(state, near)?;
         self.moving(&bearing)
+    }
+
+    /// [`Support::carried`] at the next state of a motion, with its legs.
+    pub fn next(&mut self, state: &SwayState, legs: &mut Legs) -> Option<Carried> {
+        let carried = self.carried(state, &legs.near)?;
+        legs.found(&carried.q);
+        Some(carried)
     }
 
     /// Takes the robot to `state`, its legs from where they are in `near`: how it is borne there.
@@ -304,9 +325,9 @@ impl<'a> Support<'a> {
         let count = if tells.is_some() { times.len().min(TOGETHER) * each } else { 0 };
         let (mut most, mut rows, mut filled) = (LimitShares::NONE, DMatrix::zeros(width, count), 0);
         let mut information = DMatrix::zeros(width, width);
-        let (mut near, mut before) = (motion(0.0).q, None::<Vec<f64>>);
+        let mut legs = Legs::new(&motion(0.0).q);
         for time in times {
-            let carried = self.carried(&motion(time.share), &near).ok_or(UNREACHED)?;
+            let carried = self.next(&motion(time.share), &mut legs).ok_or(UNREACHED)?;
             most = most.or(&self.shares(&carried));
             if !(most.most() <= used) {
                 return Err(most.worst().0);
@@ -320,8 +341,6 @@ impl<'a> Support<'a> {
                     filled = 0;
                 }
             }
-            near = onward(before.as_deref(), &carried.q);
-            before = Some(carried.q);
         }
         let left = rows.columns(0, filled);
         Ok((most, information + left * left.transpose()))
@@ -329,13 +348,10 @@ impl<'a> Support<'a> {
 
     /// The largest share of a limit that a motion uses at each of these times.
     pub fn course(&mut self, motion: &dyn Fn(f64) -> SwayState, times: &[Time]) -> Option<Vec<f64>> {
-        let (mut near, mut before) = (motion(0.0).q, None::<Vec<f64>>);
+        let mut legs = Legs::new(&motion(0.0).q);
         let mut one = |time: &Time| {
-            let carried = self.carried(&motion(time.share), &near)?;
-            let most = self.shares(&carried).most();
-            near = onward(before.as_deref(), &carried.q);
-            before = Some(carried.q);
-            Some(most)
+            let carried = self.next(&motion(time.share), &mut legs)?;
+            Some(self.shares(&carried).most())
         };
         times.iter().map(&mut one).collect()
     }

@@ -7,6 +7,7 @@ use crate::dynamics::actuation::coulomb_direction;
 use crate::dynamics::constraint::{Constraint, Redundancy};
 use crate::robot::Placement;
 use crate::robot::{load_model, load_model_with_shapes};
+use crate::simulate::posture::ground_rows;
 
 fn task(robot: &Model, feet: Vec<Footprint>, start: Vec<f64>) -> StandingTask<'_> {
     StandingTask {
@@ -83,6 +84,62 @@ fn torques_make_the_motion_and_feet_bear_the_forces() {
             let told = rows * nalgebra::DVector::from_vec(theta);
             assert!((u - told).amax() < 1e-9);
         }
+    }
+}
+
+/// Of all torques that make the motion, those are chosen that are small together with the weighed forces along the ground: along whatever leaves the motion as it is, the sum of their squares is level.
+#[test]
+fn torques_are_the_smallest_with_the_forces_along_the_ground() {
+    for robot in [load_model("go1").unwrap(), load_model("talos_reduced").unwrap()] {
+        let task = if robot.name == "go1" { go1(&robot) } else { talos(&robot) };
+        let mut support = Support::new(&task).unwrap();
+        let ranges = task.ranges(support.swinging());
+        let x = vec![0.05; 8 * ranges.len()];
+        let sway = task.sway(&support, &ranges, &x).unwrap();
+        let at = support.carried(&sway.at(&robot, 0.9), &task.start).unwrap();
+        let mut dynamics = on_feet(&task);
+        let mut effects = |tau: &[f64]| -> (Vec<f64>, Vec<f64>) {
+            dynamics.forward(&robot, &at.q, &at.v, tau, &support.theta).unwrap();
+            let weighed = |(k, foot): (usize, &Footprint)| {
+                let force = dynamics.force_of(k).to_vec();
+                ground_rows(foot.kind)
+                    .iter()
+                    .map(move |&(row, weight)| weight * force[row])
+                    .collect::<Vec<_>>()
+            };
+            let level = task.feet.iter().enumerate().flat_map(weighed).collect();
+            (dynamics.motion().to_vec(), level)
+        };
+        let (motion, level) = effects(&at.tau);
+        // Forces by what was told, which friction of joints is part of.
+        let told = task.feet.iter().zip(&at.forces).flat_map(|(foot, force)| {
+            ground_rows(foot.kind).iter().map(|&(row, weight)| weight * force[row])
+        });
+        let told: Vec<f64> = told.collect();
+        let count = robot.nv() - BASE;
+        let mut by_motion = nalgebra::DMatrix::zeros(robot.nv(), count);
+        let mut by_level = nalgebra::DMatrix::zeros(level.len(), count);
+        for k in 0..count {
+            let mut tau = at.tau.clone();
+            tau[BASE + k] += 1.0;
+            let (moved, borne) = effects(&tau);
+            (0..robot.nv()).for_each(|r| by_motion[(r, k)] = moved[r] - motion[r]);
+            (0..level.len()).for_each(|r| by_level[(r, k)] = borne[r] - level[r]);
+        }
+        let gradient: Vec<f64> = (0..count)
+            .map(|k| at.tau[BASE + k] + (0..level.len()).map(|r| by_level[(r, k)] * told[r]).sum::<f64>())
+            .collect();
+        let eigen = nalgebra::SymmetricEigen::new(by_motion.tr_mul(&by_motion));
+        let least = 1e-12 * eigen.eigenvalues.max();
+        let mut still = 0;
+        for k in (0..count).filter(|&k| eigen.eigenvalues[k] < least) {
+            still += 1;
+            let along: f64 = eigen.eigenvectors.column(k).iter().zip(&gradient).map(|(e, g)| e * g).sum();
+            assert!(along.abs() < 1e-4, "{} {k}: {along}", robot.name);
+        }
+        // As many as dependent freedoms less the base's six.
+        let rows: usize = task.feet.iter().map(Footprint::rows).sum();
+        assert_eq!(still, rows - 6, "{}", robot.name);
     }
 }
 
