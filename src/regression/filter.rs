@@ -42,6 +42,29 @@ impl Smoothing {
         Self::SavitzkyGolay { half: ((USUAL_S / period_s).round() as usize).max(FEWEST), degree: 2 }
     }
 
+    /// Time on each side from which nearly all of a smoothed value comes, s, of a signal whose samples are `period_s` (s) apart: a polynomial's window, or half a period of the
+    /// frequency that is cut off.
+    pub fn width_s(&self, period_s: f64) -> f64 {
+        match *self {
+            Self::SavitzkyGolay { half, .. } => half as f64 * period_s,
+            Self::Butterworth { cutoff_hz, .. } => 0.5 / cutoff_hz,
+        }
+    }
+
+    /// Variance of a smoothed value where samples, `rate_hz` of them a second, have independent errors of variance 1.
+    ///
+    /// # Errors
+    /// As [`Smoothing::apply`].
+    pub fn noise_gain(&self, rate_hz: f64) -> Result<f64, RegressionError> {
+        // What is left of one sample, far from both ends.
+        let middle = (10.0 * self.width_s(1.0 / rate_hz) * rate_hz).ceil() as usize + 1;
+        let times: Vec<f64> = (0..=2 * middle).map(|k| k as f64 / rate_hz).collect();
+        let mut impulse = vec![0.0; times.len()];
+        impulse[middle] = 1.0;
+        let (values, _) = self.apply(&times, &impulse)?;
+        Ok(values.iter().map(|x| x * x).sum())
+    }
+
     /// Smoothed values and derivatives of a signal at its (increasing, not necessarily regular) times.
     ///
     /// Butterworth needs a regular grid: the signal is interpolated linearly to the mean period first and back after.
@@ -282,6 +305,29 @@ mod tests {
         }
         for (w, expected) in slope.iter().zip([-2.0, -1.0, 0.0, 1.0, 2.0]) {
             assert!((w - expected / 10.0).abs() < 1e-12);
+        }
+    }
+
+    /// By the published weights, and by what is left of random noise.
+    #[test]
+    fn noise_is_left_as_said() {
+        let gain = Smoothing::SavitzkyGolay { half: 2, degree: 2 }.noise_gain(77.0).unwrap();
+        assert!((gain - 17.0 / 35.0).abs() < 1e-12, "{gain}");
+        let mut state = 1u64;
+        let mut noise = || {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            12f64.sqrt() * ((state >> 11) as f64 / (1u64 << 53) as f64 - 0.5)
+        };
+        let times: Vec<f64> = (0..50_000).map(|k| 0.002 * f64::from(k)).collect();
+        let signal: Vec<f64> = times.iter().map(|_| noise()).collect();
+        for smoothing in [
+            Smoothing::Butterworth { order: 4, cutoff_hz: 15.0 },
+            Smoothing::SavitzkyGolay { half: 10, degree: 3 },
+        ] {
+            let (values, _) = smoothing.apply(&times, &signal).unwrap();
+            let left = values.iter().map(|x| x * x).sum::<f64>() / values.len() as f64;
+            let gain = smoothing.noise_gain(500.0).unwrap();
+            assert!((left / gain - 1.0).abs() < 0.1, "{smoothing:?}: {left} {gain}");
         }
     }
 

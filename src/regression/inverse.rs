@@ -10,7 +10,7 @@ use super::filter::Smoothing;
 use super::least_squares::{huber_weights, non_negative};
 use crate::dynamics::{Motion, torque_regressor};
 use crate::inertia::{FRICTION, INERTIAL, OFFSET, ParameterSet};
-use crate::recording::MeasurementLog;
+use crate::recording::{MeasurementLog, Sample};
 use crate::robot::Arm;
 
 /// Rounds of reweighting in which an estimate settles to a thousandth.
@@ -58,6 +58,34 @@ pub fn moving(log: &MeasurementLog, smoothing: Smoothing) -> Result<Vec<Moving>,
         out.extend(part);
     }
     Ok(out)
+}
+
+/// Torques of the samples that [`moving`] gives, smoothed as their speeds are, N m or N.
+///
+/// # Errors
+/// As [`moving`].
+pub(crate) fn smoothed_torques(
+    log: &MeasurementLog,
+    smoothing: Smoothing,
+) -> Result<Vec<Vec<f64>>, RegressionError> {
+    let mut out = vec![];
+    for segment in log.segments.iter().filter(|s| s.len() >= 2) {
+        let samples = &log.samples[segment.clone()];
+        let times: Vec<f64> = samples.iter().map(|s| s.t).collect();
+        let mut part: Vec<Vec<f64>> = samples.iter().map(|s| s.tau.clone()).collect();
+        for j in 0..samples[0].tau.len() {
+            let signal: Vec<f64> = samples.iter().map(|s| s.tau[j]).collect();
+            let (values, _) = smoothing.apply(&times, &signal)?;
+            part.iter_mut().zip(values).for_each(|(sample, value)| sample[j] = value);
+        }
+        out.extend(part);
+    }
+    Ok(out)
+}
+
+/// The samples that [`moving`] gives back smoothed.
+pub(crate) fn moving_samples(log: &MeasurementLog) -> impl Iterator<Item = &Sample> {
+    log.segments.iter().filter(|s| s.len() >= 2).flat_map(|segment| &log.samples[segment.clone()])
 }
 
 /// Writes regressors of single samples; the scratch space is made once.

@@ -8,7 +8,7 @@ use super::html::{document, escape};
 use super::study::{csv, table};
 use super::table::align;
 use super::write::{check_files, write_named};
-use crate::study::limbs::{LimbFinding, LimbFindings, LimbUnknown, LinkBelief};
+use crate::study::limbs::{LimbFinding, LimbFindings, LimbUnknown, LinkBelief, MotorFinding};
 
 /// The files of the report.
 pub const FILES: [&str; 5] =
@@ -106,7 +106,7 @@ fn sentence(limb: &LimbFinding) -> String {
     let gap = limb.base.gap.map_or("full rank".to_owned(), |gap| format!("gap {}", figure(gap)));
     format!(
         "{}: {} of {} parameters can be told apart ({gap}, condition number {}); optimum to within {} (duality gap, in half squared \
-         deviations); {} samples, {} % of them outliers{}{}{}",
+         deviations); {} samples, {} % of them outliers{}{}{}{}",
         limb.name,
         limb.base.rank,
         limb.parameters.len(),
@@ -117,7 +117,20 @@ fn sentence(limb: &LimbFinding) -> String {
         limb.belief.as_ref().map_or(String::new(), told_links),
         still(limb),
         exponents(limb),
+        at_rest(limb),
     )
+}
+
+/// Which motors rub more at rest.
+fn at_rest(limb: &LimbFinding) -> String {
+    let told = |motor: &MotorFinding| {
+        let rest = motor.rest_friction.as_ref()?;
+        Some(format!("{} by {:.2} N m up to {:.2} rad/s", motor.joint, rest.excess_nm, rest.rate_rad_s))
+    };
+    match limb.motors.iter().filter_map(told).collect::<Vec<_>>().join(", ") {
+        all if all.is_empty() => all,
+        all => format!("; friction is larger at rest, which robot files cannot say: {all}"),
+    }
 }
 
 /// Exponents of viscous friction, where they were sought.

@@ -29,6 +29,8 @@ mod exponents;
 mod fit;
 pub mod guaranteed;
 mod rows;
+mod sticking;
+mod stribeck;
 #[cfg(test)]
 mod tests;
 
@@ -307,6 +309,11 @@ pub struct MotorFinding {
     /// Exponent alpha of its viscous friction F_v sgn(v) |v|^alpha, where it was sought; F_v is then in N m (s/rad)^alpha.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub friction_exponent: Option<f64>,
+    /// Share of its samples that were left out because it may stick there.
+    pub sticking: f64,
+    /// By how much its friction is larger at rest, where that is clear. The parameters are without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rest_friction: Option<RestFriction>,
     /// Error on what was learnt from, N m RMS.
     pub fit_rms_nm: f64,
     /// Error of the robot's files there, N m RMS.
@@ -317,6 +324,17 @@ pub struct MotorFinding {
     pub validation_model_rms_nm: Option<f64>,
     /// Error there with the files' links, of which friction alone was learnt (nothing, where friction is known), N m RMS; only where links were learnt.
     pub validation_apart_rms_nm: Option<f64>,
+}
+
+/// Friction by which a motor rubs more at rest than by its dry friction F_c: X exp(-(|v| / r)^p), after Stribeck. Robot files have no such term.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct RestFriction {
+    /// X, N m.
+    pub excess_nm: f64,
+    /// r, rad/s.
+    pub rate_rad_s: f64,
+    /// p, 1 or 2.
+    pub power: i32,
 }
 
 /// An unknown parameter.

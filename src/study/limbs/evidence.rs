@@ -10,7 +10,7 @@ use super::belief::Outliers;
 use super::compressed::Compressed;
 use super::fit::{Effort, Fitted, Free, fit};
 use crate::regression::RegressionError;
-use crate::regression::robust::no_errors;
+use crate::regression::robust::{definite, no_errors};
 use crate::robot::Model;
 
 /// Fits at most until the covariance has settled, and by which share of each variance it may still move.
@@ -42,6 +42,10 @@ pub(super) struct Evidence<'a> {
     pairs: Vec<(usize, usize)>,
     /// One entry a recording that is left out.
     sums: Vec<Sums>,
+    /// Whether all rows are known.
+    complete: bool,
+    /// So many samples are as good as one with an error of its own.
+    alike: f64,
     /// By how much each motor's variance is larger than that of its weighted errors.
     scales: Vec<f64>,
     /// C times the parameters of the robust fit.
@@ -72,6 +76,8 @@ impl<'a> Evidence<'a> {
             motors,
             pairs,
             sums: vec![],
+            alike: all.rows.alike,
+            complete: all.rows.rows.known.iter().all(|known| *known),
             scales: vec![1.0; motors],
             reference: all.onto(&theta),
         };
@@ -105,7 +111,7 @@ impl<'a> Evidence<'a> {
         Ok(theta)
     }
 
-    /// Covariance of the motors' errors at a point.
+    /// Covariance of the motors' errors at a point; one for a motor of which nothing is known.
     fn covariance(&self, sums: &Sums, x: &DVector<f64>) -> DMatrix<f64> {
         let mut covariance = DMatrix::zeros(self.motors, self.motors);
         for (i, &(j, k)) in self.pairs.iter().enumerate() {
@@ -115,7 +121,12 @@ impl<'a> Evidence<'a> {
             covariance[(j, k)] = value;
             covariance[(k, j)] = value;
         }
-        covariance
+        for (i, &(j, _)) in self.pairs.iter().enumerate().filter(|(_, (j, k))| j == k) {
+            if sums.weights[i] == 0.0 {
+                covariance[(j, j)] = 1.0;
+            }
+        }
+        if self.complete { covariance } else { definite(covariance) }
     }
 
     /// Normal matrix and right-hand side of the weighted rows.
@@ -128,7 +139,7 @@ impl<'a> Evidence<'a> {
         let size = self.reference.len();
         let (mut gram, mut slope) = (DMatrix::zeros(size, size), DVector::zeros(size));
         for (i, &(j, k)) in self.pairs.iter().enumerate() {
-            let factor = precision[(j, k)] * if j == k { 1.0 } else { 2.0 };
+            let factor = precision[(j, k)] / self.alike * if j == k { 1.0 } else { 2.0 };
             gram.zip_apply(&sums.grams[i], |sum, own| *sum += factor * own);
             slope.axpy(factor, &sums.slopes[i], 1.0);
         }

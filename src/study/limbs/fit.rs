@@ -6,7 +6,8 @@ use super::belief::{self, Outliers};
 use super::compressed::Compressed;
 use super::exponents;
 use super::rows::LimbRows;
-use super::{LimbBase, LimbFinding, LimbParameter, LimbUnknown, MotorFinding};
+use super::stribeck;
+use super::{LimbBase, LimbFinding, LimbParameter, LimbUnknown, MotorFinding, RestFriction};
 use crate::dynamics::constraint::reduced::motors_and_base;
 use crate::identify::parameter_name;
 use crate::inertia::pseudo::nearest_physical;
@@ -32,8 +33,6 @@ const FLOOR_M2: f64 = 1e-6;
 const START: f64 = 1e-3;
 /// Duality gap that is aimed at, in units of half a squared deviation.
 const GAP: f64 = 1e-4;
-/// A motor stands still if it moves by less than this in all recordings, rad or m: encoders and what a posture is held with err by less.
-const STILL: f64 = 0.01;
 /// Terms of a base parameter that are told.
 const TOLD: f64 = 1e-3;
 
@@ -169,12 +168,13 @@ pub(super) fn fit(
     all: &Compressed,
     (outliers, effort): (Outliers, Effort),
 ) -> Result<Fitted, RegressionError> {
-    let rows = &all.rows.rows;
+    let (rows, alike) = (&all.rows.rows, all.rows.alike);
     let (until, gap) = effort.limits();
     let mut last: Option<(Optimum, ConvexFit, Vec<f64>)> = None;
     let solve = |y: &DMatrix<f64>, u: &DVector<f64>, _: &DVector<f64>| {
         let turned = y.transpose();
-        let found = free.minimise(limb, &all.map, (&(&turned * y), &(&turned * u)), gap)?;
+        let sums = (&(&turned * y / alike), &(&turned * u / alike));
+        let found = free.minimise(limb, &all.map, sums, gap)?;
         let x = all.onto(&found.2);
         last = Some(found);
         Ok(x)
@@ -201,11 +201,13 @@ pub(super) fn learn(
     let nominal = limb.nominal_parameters();
     // What a drive does at its speed limit tells nothing of links and friction.
     let free_running = rows.select(|s| !rows.limited(s));
-    let kept = if free_running.rows.samples() == 0 { rows } else { &free_running };
+    let kept = if free_running.rows.samples() == 0 { rows.clone() } else { free_running }.without_sticking();
     let sought = exponents && unknown != LimbUnknown::Links;
-    let found = sought.then(|| exponents::find(limb, unknown, kept)).transpose()?;
+    let found = sought.then(|| exponents::find(limb, unknown, &kept)).transpose()?;
     let bent = |rows: &LimbRows| found.as_ref().map(|found| exponents::with(limb, rows, found));
-    let learnt = Compressed::of(limb, bent(kept).as_ref().unwrap_or(kept));
+    let kept = bent(&kept).unwrap_or(kept);
+    let mut learnt = Compressed::of(limb, &kept);
+    let shapes = if unknown == LimbUnknown::Links { vec![] } else { stribeck::take_out(&mut learnt) };
     let mut free = Free::of(limb, unknown, limb.bodies());
     let mut belief = None;
     let mut outliers = Outliers::Samples;
@@ -233,12 +235,17 @@ pub(super) fn learn(
     let by_files = [Some(rows), predicted].map(|rows| rows.map(|rows| rms(rows, &nominal)));
     let (bent_rows, bent_predicted) = (bent(rows), predicted.and_then(bent));
     let told = (bent_rows.as_ref().unwrap_or(rows), bent_predicted.as_ref().or(predicted));
+    let aside = Aside {
+        exponents: found,
+        sticking: kept.sticking(),
+        at_rest: stribeck::told(&kept, &shapes, &theta),
+    };
     Ok(LimbFinding {
         name,
         samples: rounds.weights.len(),
         outliers: far,
         still: still(limb, rows),
-        motors: motors(limb, told, by_files, (&theta, apart.as_deref()), found.as_deref()),
+        motors: motors(limb, told, by_files, (&theta, apart.as_deref()), &aside),
         parameters: free.indices.iter().enumerate().map(parameter).collect(),
         base: base(limb, &free, &learnt.triangle),
         value: optimum.value,
@@ -252,11 +259,8 @@ pub(super) fn learn(
 
 /// Motors that stand still in all recordings.
 fn still(limb: &Model, rows: &LimbRows) -> Vec<String> {
-    let motors = motors_and_base(limb).into_iter().zip(&rows.moved);
-    motors
-        .filter(|(_, (least, most))| most - least < STILL)
-        .map(|(joint, _)| limb.joints[joint].name.clone())
-        .collect()
+    let motors = motors_and_base(limb).into_iter().enumerate();
+    motors.filter(|(j, _)| rows.stands(*j)).map(|(_, joint)| limb.joints[joint].name.clone()).collect()
 }
 
 /// Errors of each motor, N m RMS; samples at its speed limit are left out.
@@ -264,20 +268,31 @@ fn rms(rows: &LimbRows, theta: &[f64]) -> Vec<f64> {
     rows.errors(theta).into_iter().map(|(sum, count)| (sum / count as f64).sqrt()).collect()
 }
 
-/// What is told of the motors: errors on what was learnt from and on what is predicted, those of the files (`by_files`) there, and exponents of friction.
+/// What was found of each motor's friction beside its parameters.
+struct Aside {
+    exponents: Option<Vec<f64>>,
+    /// Shares of samples.
+    sticking: Vec<f64>,
+    /// Nothing at all where friction is known.
+    at_rest: Vec<Option<RestFriction>>,
+}
+
+/// What is told of the motors: errors on what was learnt from and on what is predicted, those of the files (`by_files`) there, and what robot files have no place for.
 fn motors(
     limb: &Model,
     (rows, predicted): (&LimbRows, Option<&LimbRows>),
     [model, model_there]: [Option<Vec<f64>>; 2],
     (theta, apart): (&[f64], Option<&[f64]>),
-    exponents: Option<&[f64]>,
+    aside: &Aside,
 ) -> Vec<MotorFinding> {
     let fit = rms(rows, theta);
     let there = predicted.map(|p| rms(p, theta));
     let apart_there = predicted.and_then(|p| Some(rms(p, apart?)));
     let motor = |(k, &joint): (usize, &usize)| MotorFinding {
         joint: limb.joints[joint].name.clone(),
-        friction_exponent: exponents.map(|exponents| exponents[k]),
+        friction_exponent: aside.exponents.as_ref().map(|exponents| exponents[k]),
+        sticking: aside.sticking[k],
+        rest_friction: aside.at_rest.get(k).copied().flatten(),
         fit_rms_nm: fit[k],
         model_rms_nm: model.as_ref().map_or(f64::NAN, |rms| rms[k]),
         validation_rms_nm: there.as_ref().map(|rms| rms[k]),

@@ -2,10 +2,12 @@
 
 use nalgebra::{DMatrix, DVector};
 
+use super::sticking::sticks;
 use super::{LimbError, LimbStudy, MotorLog};
 use crate::dynamics::constraint::reduced::{ClosureDomain, ReducedDynamics, motors_and_base};
 use crate::identify::recorded::at_speed_limit;
-use crate::regression::inverse::{Moving, moving};
+use crate::regression::RegressionError;
+use crate::regression::inverse::{Moving, moving, moving_samples, smoothed_torques};
 use crate::regression::robust::SampleRows;
 use crate::robot::Limb;
 use crate::robot::{Model, configuration};
@@ -13,17 +15,26 @@ use crate::robot::{Model, configuration};
 /// Samples of a limb at most: neighbours of a smoothed signal tell the same.
 const SAMPLES: usize = 3000;
 
+/// A motor stands still if it moves by less than this in all recordings, rad or m: encoders and what a posture is held with err by less.
+const STILL: f64 = 0.01;
+
 /// Rows of a limb's samples, and what a study has to know of each.
 #[derive(Clone)]
 pub(super) struct LimbRows {
-    /// Rows of all parameters, as many a sample as there are motors.
+    /// Rows of all parameters, as many a sample as there are motors. Torques are smoothed as speeds are, so that they belong to the same accelerations.
     pub rows: SampleRows,
+    /// Torques as they were measured.
+    pub measured: DVector<f64>,
+    /// So many samples are as good as one whose error is independent of all others'.
+    pub alike: f64,
     /// For each sample its log, by its place among those that were given.
     pub log: Vec<usize>,
     /// For each row whether its motor is so near its speed limit that its drive may brake by itself, whatever torque is asked for.
     pub at_limit: Vec<bool>,
     /// For each row the speed of its motor, rad/s or m/s.
     pub speeds: Vec<f64>,
+    /// For each row whether its motor may stick ([`sticks`]).
+    pub sticks: Vec<bool>,
     /// For each motor the range of its positions, rad or m.
     pub moved: Vec<(f64, f64)>,
 }
@@ -36,34 +47,82 @@ impl LimbRows {
         let rows: Vec<usize> = kept.iter().flat_map(|s| m * s..m * (s + 1)).collect();
         let own = &self.rows;
         Self {
-            rows: SampleRows { y: own.y.select_rows(&rows), u: own.u.select_rows(&rows), joints: m },
+            rows: SampleRows {
+                y: own.y.select_rows(&rows),
+                u: own.u.select_rows(&rows),
+                joints: m,
+                known: rows.iter().map(|&row| own.known[row]).collect(),
+            },
+            measured: self.measured.select_rows(&rows),
+            alike: self.alike,
             log: kept.iter().map(|&s| self.log[s]).collect(),
             at_limit: rows.iter().map(|&row| self.at_limit[row]).collect(),
             speeds: rows.iter().map(|&row| self.speeds[row]).collect(),
+            sticks: rows.iter().map(|&row| self.sticks[row]).collect(),
             moved: self.moved.clone(),
         }
     }
 
-    /// For each motor the sum of its squared errors with all parameters `theta` and the number of samples, those at its speed limit left out.
+    /// Whether a motor stands still in all recordings.
+    pub fn stands(&self, j: usize) -> bool {
+        self.moved[j].1 - self.moved[j].0 < STILL
+    }
+
+    /// The same with rows of motors that may stick unknown, and zero. A motor that stands still in all recordings keeps its rows: of links nothing else tells.
+    pub fn without_sticking(mut self) -> Self {
+        let m = self.rows.joints;
+        for row in (0..self.sticks.len())
+            .filter(|row| self.sticks[*row] && !self.stands(*row % m))
+            .collect::<Vec<_>>()
+        {
+            self.rows.known[row] = false;
+            self.rows.y.row_mut(row).fill(0.0);
+            self.rows.u[row] = 0.0;
+        }
+        self
+    }
+
+    /// For each motor the share of samples that [`Self::without_sticking`] makes unknown.
+    pub fn sticking(&self) -> Vec<f64> {
+        let m = self.rows.joints;
+        let count = |j: usize| (j..self.sticks.len()).step_by(m).filter(|row| self.sticks[*row]).count();
+        let share = |j: usize| count(j) as f64 / self.rows.samples().max(1) as f64;
+        (0..m).map(|j| if self.stands(j) { 0.0 } else { share(j) }).collect()
+    }
+
+    /// Whether the torque of motor `j` in sample `s` tells how well its model is.
+    fn counts(&self, s: usize, j: usize) -> bool {
+        let row = self.rows.joints * s + j;
+        self.rows.known[row] && !self.at_limit[row]
+    }
+
+    /// For each motor the sum of its squared errors with all parameters `theta` and the number of samples, those that are unknown or at its speed limit left out. Torques
+    /// are those that were measured.
     pub fn errors(&self, theta: &[f64]) -> Vec<(f64, usize)> {
-        self.sums(&self.rows.residuals(&DVector::from_column_slice(theta)))
+        let errors = self.rows.residuals(&DVector::from_column_slice(theta));
+        let smoothed = DMatrix::from_column_slice(
+            errors.nrows(),
+            errors.ncols(),
+            (&self.rows.u - &self.measured).as_slice(),
+        );
+        self.sums(&(errors + smoothed))
     }
 
     /// The same of residuals, one column a sample.
     pub fn sums(&self, errors: &DMatrix<f64>) -> Vec<(f64, usize)> {
         let own = |j: usize| {
-            let free = (0..self.rows.samples()).filter(|s| !self.at_limit[self.rows.joints * s + j]);
+            let free = (0..self.rows.samples()).filter(|&s| self.counts(s, j));
             free.fold((0.0, 0), |(sum, count), s| (sum + errors[(j, s)].powi(2), count + 1))
         };
         (0..self.rows.joints).map(own).collect()
     }
 
-    /// For each of so many `blocks` of neighbouring samples the sum of each motor's squared residuals, samples at its speed limit left out.
+    /// For each of so many `blocks` of neighbouring samples the sum of each motor's squared residuals, samples that are unknown or at its speed limit left out.
     pub fn block_sums(&self, errors: &DMatrix<f64>, blocks: usize) -> Vec<Vec<f64>> {
         let (m, count) = (self.rows.joints, self.rows.samples());
         let of = |j: usize, block: usize| {
             let samples = block * count / blocks..(block + 1) * count / blocks;
-            samples.filter(|s| !self.at_limit[m * s + j]).map(|s| errors[(j, s)].powi(2)).sum()
+            samples.filter(|&s| self.counts(s, j)).map(|s| errors[(j, s)].powi(2)).sum()
         };
         (0..blocks).map(|block| (0..m).map(|j| of(j, block)).collect()).collect()
     }
@@ -73,6 +132,18 @@ impl LimbRows {
         let m = self.rows.joints;
         self.at_limit[m * s..m * (s + 1)].iter().any(|limited| *limited)
     }
+}
+
+/// A log as rows are made of it.
+struct Read<'l> {
+    log: &'l MotorLog,
+    samples: Vec<Moving>,
+    /// Mean time between samples, s.
+    period_s: f64,
+    /// Of each motor of the limb the smoothed torque in each sample, N m or N.
+    torques: Vec<Vec<f64>>,
+    /// Of each motor of the limb and sample whether it may stick.
+    sticks: Vec<Vec<bool>>,
 }
 
 /// Turns samples into rows.
@@ -102,23 +173,20 @@ impl<'a> RowMaker<'a> {
     /// # Errors
     /// A filter without sense; a sample outside the proven domain, or with passive joints on another branch.
     pub(super) fn rows(&mut self, logs: &[MotorLog]) -> Result<LimbRows, LimbError> {
-        let name = self.limb.model.name.clone();
-        let smooth = |log: &MotorLog| {
-            moving(&log.log, self.study.smoothing)
-                .map_err(|source| LimbError::Regression { limb: name.clone(), source })
-        };
-        let all: Vec<(&MotorLog, Vec<Moving>)> =
-            logs.iter().map(|log| Ok((log, smooth(log)?))).collect::<Result<_, LimbError>>()?;
-        let count: usize = all.iter().map(|(_, samples)| samples.len()).sum();
+        let all: Vec<Read> = logs.iter().map(|log| self.read(log)).collect::<Result<_, _>>()?;
+        let count: usize = all.iter().map(|read| read.samples.len()).sum();
         let every = count.div_ceil(SAMPLES).max(1);
+        let gain = all.first().map_or(Ok(1.0), |read| self.study.smoothing.noise_gain(1.0 / read.period_s));
+        let gain = gain.map_err(|source| self.failed(source))?;
         let (m, width) = (self.reduced.independent().len(), self.limb.model.parameter_count());
-        let kept: usize = all.iter().map(|(_, samples)| samples.len().div_ceil(every)).sum();
+        let kept: usize = all.iter().map(|read| read.samples.len().div_ceil(every)).sum();
         let (mut y, mut u) = (DMatrix::zeros(m * kept, width), DVector::zeros(m * kept));
-        let (mut row, mut log_of, mut at_limit, mut speeds) = (0, vec![], vec![], vec![]);
+        let mut measured = u.clone();
+        let (mut row, mut log_of, mut at_limit, mut speeds, mut sticks) = (0, vec![], vec![], vec![], vec![]);
         let mut moved = vec![(f64::INFINITY, f64::NEG_INFINITY); m];
-        for (of, (log, samples)) in all.iter().enumerate() {
-            for (k, sample) in samples.iter().enumerate().step_by(every) {
-                let torques = self.place(log, k, sample)?;
+        for (of, read) in all.iter().enumerate() {
+            for (k, sample) in read.samples.iter().enumerate().step_by(every) {
+                measured.rows_mut(row, m).copy_from_slice(&self.place(read.log, k, sample)?);
                 log_of.push(of);
                 for ((least, most), &j) in moved.iter_mut().zip(self.reduced.independent()) {
                     let q = self.reduced.q()[j];
@@ -127,21 +195,51 @@ impl<'a> RowMaker<'a> {
                 let (limb, v) = (&self.limb.model, self.reduced.v());
                 at_limit.extend(self.reduced.independent().iter().map(|&j| at_speed_limit(limb, v, j)));
                 speeds.extend(self.reduced.independent().iter().map(|&j| v[j]));
+                sticks.extend(read.sticks.iter().map(|own| own[k]));
                 y.rows_mut(row, m).copy_from(&self.reduced.regressor(&self.limb.model));
-                u.rows_mut(row, m).copy_from_slice(&torques);
+                read.torques.iter().enumerate().for_each(|(j, own)| u[row + j] = own[k]);
                 row += m;
             }
         }
-        Ok(LimbRows { rows: SampleRows { y, u, joints: m }, log: log_of, at_limit, speeds, moved })
+        let rows = SampleRows { known: vec![true; u.len()], y, u, joints: m };
+        let alike = (1.0 / (every as f64 * gain)).max(1.0);
+        Ok(LimbRows { rows, measured, alike, log: log_of, at_limit, speeds, sticks, moved })
+    }
+
+    /// A log, smoothed.
+    fn read<'l>(&self, log: &'l MotorLog) -> Result<Read<'l>, LimbError> {
+        let smoothing = self.study.smoothing;
+        let samples = moving(&log.log, smoothing).map_err(|source| self.failed(source))?;
+        let smoothed = smoothed_torques(&log.log, smoothing).map_err(|source| self.failed(source))?;
+        let (first, last) = (samples.first().map_or(0.0, |s| s.t), samples.last().map_or(1.0, |s| s.t));
+        let period_s = (last - first) / (samples.len().max(2) - 1) as f64;
+        let mut read = Read { log, samples, period_s, torques: vec![], sticks: vec![] };
+        for &place in self.reduced.independent() {
+            let missing = LimbError::NoMotors { robot: self.limb.model.name.clone() };
+            let from = self.channel(log, place).ok_or(missing)?;
+            let measured: Vec<f64> = moving_samples(&log.log).map(|sample| sample.dq[from]).collect();
+            read.torques.push(smoothed.iter().map(|tau| tau[from]).collect());
+            read.sticks.push(sticks(&read.samples, &measured, from, smoothing.width_s(period_s)));
+        }
+        Ok(read)
+    }
+
+    fn failed(&self, source: RegressionError) -> LimbError {
+        LimbError::Regression { limb: self.limb.model.name.clone(), source }
+    }
+
+    /// The place of a limb's joint in a log.
+    fn channel(&self, log: &MotorLog, place: usize) -> Option<usize> {
+        let joint = self.limb.joints[place];
+        if log.passive { Some(joint) } else { self.motors.iter().position(|&motor| motor == joint) }
     }
 
     /// Takes the limb to a sample; gives its motors' torques.
     fn place(&mut self, log: &MotorLog, k: usize, sample: &Moving) -> Result<Vec<f64>, LimbError> {
         let limb = &self.limb.model;
-        let at = |place: &usize| {
-            let joint = self.limb.joints[*place];
-            if log.passive { Some(joint) } else { self.motors.iter().position(|&motor| motor == joint) }
-        };
+        let channels: Vec<Option<usize>> =
+            (0..limb.joints.len()).map(|place| self.channel(log, place)).collect();
+        let at = |place: &usize| channels[*place];
         let (path, number, t) = (log.log.path.display().to_string(), k + 1, sample.t);
         let mut q = configuration::neutral(limb);
         let all: Vec<usize> = (0..limb.joints.len()).collect();
