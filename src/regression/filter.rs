@@ -34,6 +34,8 @@ impl Default for Smoothing {
 /// Time on each side of the usual filter, s, and the fewest samples that make one.
 const USUAL_S: f64 = 0.05;
 const FEWEST: usize = 2;
+/// Samples at most from which it is told how much noise a filter leaves.
+const LONGEST: f64 = 1e6;
 
 impl Smoothing {
     /// Parabolas over 50 ms on each side, of signals whose samples are `period_s` (s) apart: what accelerations of a recording are found with unless
@@ -42,8 +44,8 @@ impl Smoothing {
         Self::SavitzkyGolay { half: ((USUAL_S / period_s).round() as usize).max(FEWEST), degree: 2 }
     }
 
-    /// Time on each side from which nearly all of a smoothed value comes, s, of a signal whose samples are `period_s` (s) apart: a polynomial's window, or half a period of the
-    /// frequency that is cut off.
+    /// Time on each side from which nearly all of a smoothed value comes, s, of a signal whose samples are `period_s` (s) apart: half of a polynomial's window, or half a period of the
+    /// frequency that is cut off. At the ends of a recording a polynomial's window lies on one side.
     pub fn width_s(&self, period_s: f64) -> f64 {
         match *self {
             Self::SavitzkyGolay { half, .. } => half as f64 * period_s,
@@ -57,7 +59,7 @@ impl Smoothing {
     /// As [`Smoothing::apply`].
     pub fn noise_gain(&self, rate_hz: f64) -> Result<f64, RegressionError> {
         // What is left of one sample, far from both ends.
-        let middle = (10.0 * self.width_s(1.0 / rate_hz) * rate_hz).ceil() as usize + 1;
+        let middle = (10.0 * self.width_s(1.0 / rate_hz) * rate_hz).min(LONGEST).ceil() as usize + 1;
         let times: Vec<f64> = (0..=2 * middle).map(|k| k as f64 / rate_hz).collect();
         let mut impulse = vec![0.0; times.len()];
         impulse[middle] = 1.0;

@@ -125,7 +125,10 @@ fn sentence(limb: &LimbFinding) -> String {
 fn at_rest(limb: &LimbFinding) -> String {
     let told = |motor: &MotorFinding| {
         let rest = motor.rest_friction.as_ref()?;
-        Some(format!("{} by {:.2} N m up to {:.2} rad/s", motor.joint, rest.excess_nm, rest.rate_rad_s))
+        Some(format!(
+            "{} by {:.2} N m, which falls within {:.2} rad/s",
+            motor.joint, rest.excess_nm, rest.rate_rad_s
+        ))
     };
     match limb.motors.iter().filter_map(told).collect::<Vec<_>>().join(", ") {
         all if all.is_empty() => all,

@@ -8,6 +8,7 @@ mod combinations;
 mod file;
 mod following;
 mod footing;
+mod friction_speed;
 mod inverse;
 mod load;
 mod log;
@@ -42,6 +43,7 @@ use choice::Shown;
 pub use choice::{EstimateChoice, EstimationMethod, MethodValidation, UnseenTorqueError};
 pub use combinations::{BaseParameterRow, BaseRows};
 pub use following::FollowedPosture;
+pub use friction_speed::FrictionSpeedUse;
 use inverse::Regressed;
 pub(in crate::study) use load::{field_error, lay_over};
 pub use noise::{NoiseFinding, NoiseUse};
@@ -101,6 +103,8 @@ pub struct EstimationStudy {
     pub method: Option<EstimationMethod>,
     /// Where the sizes of errors come from.
     pub noise: NoiseUse,
+    /// Where the speed below which Coulomb friction is a straight line comes from.
+    pub friction_speed: FrictionSpeedUse,
     /// What becomes of times at which torques from outside are noticed.
     pub outside: OutsideTorques,
     /// Number of samples that are solved first, for the parameters from which the whole log starts.
@@ -256,6 +260,7 @@ impl EstimationStudy {
     fn solved(mut self) -> Result<StudyResult, EstimateError> {
         let external_torques = self.notice_outside();
         let clock = Instant::now();
+        self.settle_friction_speed()?;
         let settled = self.settle_noise()?;
         let problem = self.problem()?;
         let found = self.find(&problem, settled.as_ref().map(|(_, theta)| &theta[..]), clock)?;

@@ -7,6 +7,7 @@ use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::choice::EstimationMethod;
+use super::friction_speed::FrictionSpeedUse;
 use super::noise::NoiseUse;
 use super::outside::OutsideTorques;
 use crate::inertia::Coordinates;
@@ -339,6 +340,9 @@ pub(super) struct Solver {
     /// Whether the sizes of errors are fitted to a log (`fitted`) or are those of `[deviations]` (`stated`).
     #[serde(default)]
     pub noise: NoiseUse,
+    /// Whether `friction_speed_rad_s` is as stated (`stated`), or is found as that which explains the samples best (`found`).
+    #[serde(default)]
+    pub friction_speed: FrictionSpeedUse,
     /// Length of a first part of the log that is solved on its own, for the parameters from which the whole one starts, s.
     pub first_part_s: Option<f64>,
 }
@@ -355,6 +359,7 @@ impl Default for Solver {
             outside_torques: OutsideTorques::default(),
             method: None,
             noise: NoiseUse::default(),
+            friction_speed: FrictionSpeedUse::default(),
             first_part_s: None,
         }
     }

@@ -71,6 +71,7 @@ impl EstimationStudy {
             first_part: reader.first_part(&file, &log)?,
             method: file.solver.method,
             noise: file.solver.noise,
+            friction_speed: file.solver.friction_speed,
             outside: file.solver.outside_torques,
             robot: reader.robot,
             step_s: log.step_s,

@@ -117,6 +117,28 @@ fn the_leg_of_digit_finds_friction_armature_and_offset_of_its_motors() {
     }
 }
 
+/// The leg was simulated with a line up to 0.1 rad/s. It is found from far above and from far below, and with it what was drawn.
+#[test]
+fn the_speed_up_to_which_friction_is_a_line_is_found() {
+    for stated in [0.6, 0.013] {
+        let shorter = [
+            ("duration_s = 3.0", "duration_s = 1.5"),
+            ("marginal = true", "marginal = true\nfriction_speed = \"found\""),
+        ];
+        let mut study = changed("digit_leg.toml", &shorter).unwrap();
+        std::sync::Arc::make_mut(&mut study.robot).friction_speed_rad_s = stated;
+        study.settle_friction_speed().unwrap();
+        let found = study.robot.friction_speed_rad_s;
+        assert!((found / 0.1).ln().abs() < 1.3f64.ln(), "{stated}: {found}");
+        assert!(study.notes.iter().any(|note| note.contains("straight line below")), "{:?}", study.notes);
+        study.friction_speed = FrictionSpeedUse::Stated;
+        for row in study.run().unwrap().parameters {
+            let off = (row.estimate - row.truth.unwrap()) / row.deviation.unwrap();
+            assert!(off.abs() < 4.0, "{row:?}");
+        }
+    }
+}
+
 /// What the sensors of the simulated leg say, in a file of all motors of the robot: the other limbs' are still.
 fn whole_digit(study: &EstimationStudy) -> (String, Vec<usize>) {
     let held = crate::robot::load_model("digit").unwrap().with_base_held();

@@ -10,7 +10,7 @@ use super::belief::Outliers;
 use super::compressed::Compressed;
 use super::fit::{Effort, Fitted, Free, fit};
 use crate::regression::RegressionError;
-use crate::regression::robust::{definite, no_errors};
+use crate::regression::robust::no_errors;
 use crate::robot::Model;
 
 /// Fits at most until the covariance has settled, and by which share of each variance it may still move.
@@ -42,8 +42,6 @@ pub(super) struct Evidence<'a> {
     pairs: Vec<(usize, usize)>,
     /// One entry a recording that is left out.
     sums: Vec<Sums>,
-    /// Whether all rows are known.
-    complete: bool,
     /// So many samples are as good as one with an error of its own.
     alike: f64,
     /// By how much each motor's variance is larger than that of its weighted errors.
@@ -62,7 +60,9 @@ impl<'a> Evidence<'a> {
     ) -> Result<Self, RegressionError> {
         let Fitted { theta, rounds, .. } = fit(limb, free, all, (outliers, Effort::Search))?;
         let motors = all.rows.rows.joints;
-        let correlated = outliers == Outliers::Samples;
+        // Where rows are unknown, each sample has a precision of its own. Correlations are then left to the fits that look at rows.
+        let complete = all.rows.rows.known.iter().all(|known| *known);
+        let correlated = outliers == Outliers::Samples && complete;
         let pairs: Vec<(usize, usize)> = (0..motors)
             .flat_map(|j| (j..motors).map(move |k| (j, k)))
             .filter(|(j, k)| correlated || j == k)
@@ -77,7 +77,6 @@ impl<'a> Evidence<'a> {
             pairs,
             sums: vec![],
             alike: all.rows.alike,
-            complete: all.rows.rows.known.iter().all(|known| *known),
             scales: vec![1.0; motors],
             reference: all.onto(&theta),
         };
@@ -126,7 +125,7 @@ impl<'a> Evidence<'a> {
                 covariance[(j, j)] = 1.0;
             }
         }
-        if self.complete { covariance } else { definite(covariance) }
+        covariance
     }
 
     /// Normal matrix and right-hand side of the weighted rows.

@@ -38,7 +38,7 @@ pub(super) fn with(limb: &Model, rows: &LimbRows, exponents: &[f64]) -> LimbRows
     let (mut changed, m) = (rows.clone(), rows.rows.joints);
     for (j, (&joint, alpha)) in motors_and_base(limb).iter().zip(exponents).enumerate() {
         let column = limb.joint_index(joint).viscous;
-        for row in (j..rows.rows.u.len()).step_by(m).filter(|row| rows.rows.known[*row]) {
+        for row in (j..rows.rows.u.len()).step_by(m) {
             changed.rows.y[(row, column)] = power(rows.speeds[row], *alpha);
         }
     }
@@ -62,7 +62,7 @@ pub(super) fn find(limb: &Model, unknown: LimbUnknown, rows: &LimbRows) -> Resul
         let errors = now.rows.residuals(&DVector::from_column_slice(&theta));
         let weights = |j: usize| {
             let own = rounds.row_weights.iter().skip(j).step_by(motors.len());
-            own.map(|w| w / (now.alike * rounds.covariance[(j, j)])).collect::<Vec<f64>>()
+            own.map(|w| w / rounds.covariance[(j, j)]).collect::<Vec<f64>>()
         };
         let mut moved = 0.0f64;
         for (j, &joint) in motors.iter().enumerate() {

@@ -201,11 +201,11 @@ pub(super) fn learn(
     let nominal = limb.nominal_parameters();
     // What a drive does at its speed limit tells nothing of links and friction.
     let free_running = rows.select(|s| !rows.limited(s));
-    let kept = if free_running.rows.samples() == 0 { rows.clone() } else { free_running }.without_sticking();
+    let running = if free_running.rows.samples() == 0 { rows.clone() } else { free_running };
     let sought = exponents && unknown != LimbUnknown::Links;
-    let found = sought.then(|| exponents::find(limb, unknown, &kept)).transpose()?;
+    let found = sought.then(|| exponents::find(limb, unknown, &running.clone().as_measured())).transpose()?;
     let bent = |rows: &LimbRows| found.as_ref().map(|found| exponents::with(limb, rows, found));
-    let kept = bent(&kept).unwrap_or(kept);
+    let kept = bent(&running).unwrap_or(running).without_sticking();
     let mut learnt = Compressed::of(limb, &kept);
     let shapes = if unknown == LimbUnknown::Links { vec![] } else { stribeck::take_out(&mut learnt) };
     let mut free = Free::of(limb, unknown, limb.bodies());

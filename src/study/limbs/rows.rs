@@ -25,7 +25,8 @@ pub(super) struct LimbRows {
     pub rows: SampleRows,
     /// Torques as they were measured.
     pub measured: DVector<f64>,
-    /// So many samples are as good as one whose error is independent of all others'.
+    /// So many samples are as good as one whose error is independent of all others': with white noise before the filter, and rows that change slowly beside it. What a model
+    /// lacks lasts for longer.
     pub alike: f64,
     /// For each sample its log, by its place among those that were given.
     pub log: Vec<usize>,
@@ -79,6 +80,13 @@ impl LimbRows {
             self.rows.y.row_mut(row).fill(0.0);
             self.rows.u[row] = 0.0;
         }
+        self
+    }
+
+    /// The same with torques as they were measured, whose errors are independent: where low speeds tell most, as of exponents, no filter may mix them with others.
+    pub fn as_measured(mut self) -> Self {
+        self.rows.u.copy_from(&self.measured);
+        self.alike = 1.0;
         self
     }
 
@@ -138,8 +146,6 @@ impl LimbRows {
 struct Read<'l> {
     log: &'l MotorLog,
     samples: Vec<Moving>,
-    /// Mean time between samples, s.
-    period_s: f64,
     /// Of each motor of the limb the smoothed torque in each sample, N m or N.
     torques: Vec<Vec<f64>>,
     /// Of each motor of the limb and sample whether it may stick.
@@ -176,7 +182,8 @@ impl<'a> RowMaker<'a> {
         let all: Vec<Read> = logs.iter().map(|log| self.read(log)).collect::<Result<_, _>>()?;
         let count: usize = all.iter().map(|read| read.samples.len()).sum();
         let every = count.div_ceil(SAMPLES).max(1);
-        let gain = all.first().map_or(Ok(1.0), |read| self.study.smoothing.noise_gain(1.0 / read.period_s));
+        let gain =
+            logs.first().map_or(Ok(1.0), |log| self.study.smoothing.noise_gain(1.0 / log.log.period_s));
         let gain = gain.map_err(|source| self.failed(source))?;
         let (m, width) = (self.reduced.independent().len(), self.limb.model.parameter_count());
         let kept: usize = all.iter().map(|read| read.samples.len().div_ceil(every)).sum();
@@ -211,15 +218,14 @@ impl<'a> RowMaker<'a> {
         let smoothing = self.study.smoothing;
         let samples = moving(&log.log, smoothing).map_err(|source| self.failed(source))?;
         let smoothed = smoothed_torques(&log.log, smoothing).map_err(|source| self.failed(source))?;
-        let (first, last) = (samples.first().map_or(0.0, |s| s.t), samples.last().map_or(1.0, |s| s.t));
-        let period_s = (last - first) / (samples.len().max(2) - 1) as f64;
-        let mut read = Read { log, samples, period_s, torques: vec![], sticks: vec![] };
+        let width_s = smoothing.width_s(log.log.period_s);
+        let mut read = Read { log, samples, torques: vec![], sticks: vec![] };
         for &place in self.reduced.independent() {
             let missing = LimbError::NoMotors { robot: self.limb.model.name.clone() };
             let from = self.channel(log, place).ok_or(missing)?;
             let measured: Vec<f64> = moving_samples(&log.log).map(|sample| sample.dq[from]).collect();
             read.torques.push(smoothed.iter().map(|tau| tau[from]).collect());
-            read.sticks.push(sticks(&read.samples, &measured, from, smoothing.width_s(period_s)));
+            read.sticks.push(sticks(&read.samples, &measured, from, width_s));
         }
         Ok(read)
     }

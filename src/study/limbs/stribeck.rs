@@ -6,6 +6,9 @@
 //! With n the excess' shape at a motor's rows, these rows become Y - n (n'n)^-1 n'Y and u - n (n'n)^-1 n'u: what is left of them is the same whatever X is. A least-squares
 //! fit to them is that in which X is unknown too (Frisch and Waugh 1933). The shape is the one for which a fit of the motor's rows alone leaves the least squares: with H = Y'Y and
 //! b = Y'u they fall by (n'u - n'Y H^-1 b)^2 / (n'n - n'Y H^-1 Y'n). Rows are left as they are where no excess that is positive is worth it.
+//!
+//! The shape is found, and taken out, once: of all recordings, those that are left out to choose a belief with them, and before rows are weighted. Weights that come later leave
+//! what is left of rows without bias by X, but an outlier has had its share in n'Y and n'u.
 
 use nalgebra::{Cholesky, DMatrix, DVector};
 
@@ -90,7 +93,8 @@ pub(super) fn take_out(learnt: &mut Compressed) -> Vec<Option<Shape>> {
 }
 
 fn take_out_of(rows: &mut LimbRows, j: usize) -> Option<Shape> {
-    let own = Own::of(rows, j);
+    // What stands has no speed that friction could fall with.
+    let own = (!rows.stands(j)).then(|| Own::of(rows, j))?;
     let shape = own.shape()?;
     let n = shape.column(&own.speeds);
     let share = &n / n.norm_squared();
@@ -109,7 +113,11 @@ pub(super) fn told(rows: &LimbRows, shapes: &[Option<Shape>], theta: &[f64]) -> 
         let (own, shape) = (Own::of(rows, j), (*shape)?);
         let n = shape.column(&own.speeds);
         let excess_nm = n.dot(&(&own.u - &own.y * &theta)) / n.norm_squared();
-        Some(RestFriction { excess_nm, rate_rad_s: shape.rate_rad_s, power: shape.power })
+        (excess_nm > 0.0).then_some(RestFriction {
+            excess_nm,
+            rate_rad_s: shape.rate_rad_s,
+            power: shape.power,
+        })
     };
     shapes.iter().enumerate().map(one).collect()
 }
