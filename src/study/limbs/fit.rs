@@ -203,7 +203,7 @@ pub(super) fn learn(
     let free_running = rows.select(|s| !rows.limited(s));
     let running = if free_running.rows.samples() == 0 { rows.clone() } else { free_running };
     let sought = exponents && unknown != LimbUnknown::Links;
-    let found = sought.then(|| exponents::find(limb, unknown, &running.clone().as_measured())).transpose()?;
+    let found = sought.then(|| exponents::find(limb, unknown, &running.clone().unsmoothed())).transpose()?;
     let bent = |rows: &LimbRows| found.as_ref().map(|found| exponents::with(limb, rows, found));
     let kept = bent(&running).unwrap_or(running).without_sticking();
     let mut learnt = Compressed::of(limb, &kept);

@@ -84,7 +84,7 @@ impl LimbRows {
     }
 
     /// The same with torques as they were measured, whose errors are independent: where low speeds tell most, as of exponents, no filter may mix them with others.
-    pub fn as_measured(mut self) -> Self {
+    pub fn unsmoothed(mut self) -> Self {
         self.rows.u.copy_from(&self.measured);
         self.alike = 1.0;
         self
