@@ -88,8 +88,6 @@ impl EstimationStudy {
         let problem = self.problem()?.beginning(SAMPLES);
         let mut solver = Solver::new(&problem, self.options)?;
         let outcome = self.solve(&problem, &mut solver)?;
-        let cost = if outcome.status == Status::Converged { outcome.cost } else { f64::INFINITY };
-        tracing::debug!(speed_rad_s, cost, "a width of dry friction");
-        Ok(cost)
+        Ok(if outcome.status == Status::Converged { outcome.cost } else { f64::INFINITY })
     }
 }
