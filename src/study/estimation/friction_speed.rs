@@ -44,7 +44,7 @@ impl EstimationStudy {
         }
         let stated = self.robot.friction_speed_rad_s;
         let mut best = (stated, self.cost_with(stated)?);
-        // What cannot be solved is not likely.
+        // What cannot be solved explains nothing.
         let mut look = |speed: f64| (speed, self.cost_with(speed).unwrap_or(f64::INFINITY));
         for factor in [2.0, 0.5] {
             let (from, mut looks) = (best.0, 0);
