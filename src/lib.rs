@@ -90,20 +90,24 @@
 //! - `urdf`: models from files ([`robot::load_model`]);
 //! - `rand`: random configurations ([`robot::configuration::random()`]).
 //! - `cli` (default): the program.
+//! - `studies` (default): what is done at a desk: studies of recordings ([`study`], [`discrete`]), exciting motions, tuning, calibration
+//!   ([`calibrate`]) and campaigns. Without it, compiling takes half of the time; the program runs scenarios and verifies proofs.
 //! - `mcap` (default): recordings in MCAP files.
 //! - `inari`: a second, independently written arithmetic to verify proofs with.
 //!
 //! What the guarantee assumes is in `docs/concepts/guarantee.md`; each proof stands in the documentation of the module that relies on it.
 #![deny(missing_docs)]
+// The default build tells what is dead. What studies alone call is there for them.
+#![cfg_attr(all(feature = "arm", not(feature = "studies")), allow(dead_code))]
 
 #[cfg(all(test, not(feature = "arm")))]
 compile_error!("the tests need the feature `arm`");
 
 #[cfg(feature = "arm")]
 pub mod benchmark;
-#[cfg(feature = "arm")]
+#[cfg(feature = "studies")]
 pub mod calibrate;
-#[cfg(feature = "arm")]
+#[cfg(feature = "studies")]
 pub mod campaign;
 #[cfg(feature = "arm")]
 pub mod certify;
@@ -111,7 +115,7 @@ pub mod certify;
 pub mod cli;
 #[cfg(feature = "arm")]
 pub mod control;
-#[cfg(feature = "arm")]
+#[cfg(feature = "studies")]
 pub mod discrete;
 pub mod dynamics;
 pub mod enclose;
@@ -149,10 +153,10 @@ pub mod scalar;
 pub mod scenario;
 #[cfg(feature = "arm")]
 pub mod simulate;
-#[cfg(feature = "arm")]
+#[cfg(feature = "studies")]
 pub mod study;
 pub mod trajectory;
-#[cfg(feature = "arm")]
+#[cfg(feature = "studies")]
 pub mod tune;
 
 /// The README's example compiles and runs.

@@ -93,6 +93,16 @@ impl Scalar for f64 {
     }
 }
 
+/// `numbers` with each replaced by what `by` makes of its index and itself. (`std::array::from_fn` and `map` have a step that is not marked
+/// for inlining; the compiler of today leaves it a call for each number where crates are compiled without link-time optimisation.)
+#[inline(always)]
+pub(crate) fn replaced<T: Copy, const N: usize>(mut numbers: [T; N], by: impl Fn(usize, T) -> T) -> [T; N] {
+    for i in 0..N {
+        numbers[i] = by(i, numbers[i]);
+    }
+    numbers
+}
+
 /// Forward-mode dual number: a value and its derivatives in `D` directions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Dual<T, const D: usize> {
@@ -120,10 +130,7 @@ impl<T: Scalar, const D: usize> Add for Dual<T, D> {
     type Output = Self;
     #[inline]
     fn add(self, other: Self) -> Self {
-        Self {
-            value: self.value + other.value,
-            slope: std::array::from_fn(|i| self.slope[i] + other.slope[i]),
-        }
+        Self { value: self.value + other.value, slope: replaced(self.slope, |i, x| x + other.slope[i]) }
     }
 }
 
@@ -131,10 +138,7 @@ impl<T: Scalar, const D: usize> Sub for Dual<T, D> {
     type Output = Self;
     #[inline]
     fn sub(self, other: Self) -> Self {
-        Self {
-            value: self.value - other.value,
-            slope: std::array::from_fn(|i| self.slope[i] - other.slope[i]),
-        }
+        Self { value: self.value - other.value, slope: replaced(self.slope, |i, x| x - other.slope[i]) }
     }
 }
 
@@ -146,7 +150,7 @@ impl<T: Scalar, const D: usize> Mul for Dual<T, D> {
     fn mul(self, other: Self) -> Self {
         Self {
             value: self.value * other.value,
-            slope: std::array::from_fn(|i| self.slope[i] * other.value + self.value * other.slope[i]),
+            slope: replaced(self.slope, |i, x| x * other.value + self.value * other.slope[i]),
         }
     }
 }
@@ -155,7 +159,7 @@ impl<T: Scalar, const D: usize> Neg for Dual<T, D> {
     type Output = Self;
     #[inline]
     fn neg(self) -> Self {
-        Self { value: -self.value, slope: std::array::from_fn(|i| -self.slope[i]) }
+        Self { value: -self.value, slope: replaced(self.slope, |_, x| -x) }
     }
 }
 
@@ -169,15 +173,15 @@ impl<T: Scalar, const D: usize> Scalar for Dual<T, D> {
 
     #[inline]
     fn scale(self, factor: f64) -> Self {
-        Self { value: self.value.scale(factor), slope: std::array::from_fn(|i| self.slope[i].scale(factor)) }
+        Self { value: self.value.scale(factor), slope: replaced(self.slope, |_, x| x.scale(factor)) }
     }
 
     #[inline]
     fn sin_cos(self) -> (Self, Self) {
         let (s, c) = self.value.sin_cos();
         (
-            Self { value: s, slope: std::array::from_fn(|i| c * self.slope[i]) },
-            Self { value: c, slope: std::array::from_fn(|i| -(s * self.slope[i])) },
+            Self { value: s, slope: replaced(self.slope, |_, x| c * x) },
+            Self { value: c, slope: replaced(self.slope, |_, x| -(s * x)) },
         )
     }
 }

@@ -4,24 +4,37 @@
 //! 4 an assumption was proven broken.
 
 mod advice;
+#[cfg(feature = "studies")]
 pub mod calibrate;
+#[cfg(feature = "studies")]
 pub mod campaign;
 pub mod closures;
+#[cfg(feature = "studies")]
 pub mod estimate;
+#[cfg(feature = "studies")]
 pub mod excite;
+#[cfg(feature = "studies")]
 mod guaranteed;
+#[cfg(feature = "studies")]
 pub mod identify;
 pub mod init;
 mod interrupt;
+#[cfg(not(feature = "studies"))]
+mod left_out;
+#[cfg(feature = "studies")]
 mod limbs;
+#[cfg(feature = "studies")]
 pub mod limits;
 pub mod log;
+#[cfg(feature = "studies")]
 mod logs;
 pub mod payload;
 pub mod progress;
 pub mod robot;
+#[cfg(feature = "studies")]
 mod robot_lines;
 pub mod run;
+#[cfg(feature = "studies")]
 pub mod tune;
 pub mod verify;
 mod verify_set;
@@ -31,6 +44,12 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+#[cfg(not(feature = "studies"))]
+use left_out::{
+    self as calibrate, self as campaign, self as estimate, self as excite, self as identify, self as limits,
+    self as tune,
+};
 
 use crate::recording::MeasurementLog;
 use crate::report::ReportError;

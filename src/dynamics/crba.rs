@@ -2,7 +2,7 @@
 
 use crate::inertia::INERTIAL;
 use crate::robot::Model;
-use crate::scalar::Scalar;
+use crate::scalar::{Scalar, replaced};
 
 use super::motion::{Motion, turn_symmetric};
 use super::rnea::Wrench;
@@ -126,7 +126,7 @@ impl<T: Scalar> Composites<T> {
                 Some(parent) => {
                     let parent = if parent + 1 == i { columns } else { self.turned[parent].columns };
                     (
-                        std::array::from_fn(|c| vec3::combine(&parent, &x.columns()[c])),
+                        vec3::each(|c| vec3::combine(&parent, &x.columns()[c])),
                         vec3::combine(&parent, x.origin()),
                     )
                 }
@@ -157,7 +157,7 @@ impl<T: Scalar> Composites<T> {
                 let to = parent.unwrap_or(0);
                 let carried = shifted(&body, &arm);
                 let sum = &mut self.subtree[to];
-                let total = std::array::from_fn(|k| sum[k] + carried[k]);
+                let total = replaced(*sum, |k, x| x + carried[k]);
                 if to + 1 == i && to >= first {
                     next = total;
                 } else {
@@ -250,7 +250,7 @@ fn in_parent<T: Scalar>(robot: &Model, motion: &Motion<T>, i: usize, body: &[T; 
 fn shifted<T: Scalar>(body: &[T; INERTIAL], p: &Vec3<T>) -> [T; INERTIAL] {
     let [m, hx, hy, hz, xx, xy, yy, xz, yz, zz] = *body;
     let before = [hx, hy, hz];
-    let h: Vec3<T> = std::array::from_fn(|r| p[r].mul_add(m, before[r]));
+    let h: Vec3<T> = vec3::each(|r| p[r].mul_add(m, before[r]));
     let trace = vec3::dot(&before, p).scale(2.0) + vec3::dot(p, p) * m;
     let (xx, yy, zz) = (xx + trace, yy + trace, zz + trace);
     let [xx, yy, zz] = [

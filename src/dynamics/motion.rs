@@ -13,7 +13,7 @@
 use nalgebra::Vector3;
 
 use crate::robot::{Joint, Model};
-use crate::scalar::Scalar;
+use crate::scalar::{Scalar, replaced};
 
 use super::placement::BodyPlacement;
 use super::vec3::{self, Vec3};
@@ -48,15 +48,15 @@ impl<T: Scalar> JointTransform<T> {
                 };
                 let rows = [row(0), row(1), row(2)];
                 columns = [
-                    std::array::from_fn(|i| rows[i].0),
-                    std::array::from_fn(|i| rows[i].1),
+                    vec3::each(|i| rows[i].0),
+                    vec3::each(|i| rows[i].1),
                     vec3::constant(&r.column(2).into_owned()),
                 ];
             }
             Self { cos, sin, columns, origin: fixed, rotation: true }
         } else {
             if T::PRODUCT {
-                columns = std::array::from_fn(|c| vec3::constant(&r.column(c).into_owned()));
+                columns = vec3::each(|c| vec3::constant(&r.column(c).into_owned()));
             }
             let axis = r.column(2).into_owned();
             let shift = vec3::times(&vec3::constant(&axis), q);
@@ -89,7 +89,7 @@ impl<T: Scalar> JointTransform<T> {
     #[inline]
     pub fn to_child(&self, joint: &Joint, x: &Vec3<T>) -> Vec3<T> {
         if T::PRODUCT {
-            return std::array::from_fn(|c| vec3::dot(&self.columns[c], x));
+            return replaced(*x, |c, _| vec3::dot(&self.columns[c], x));
         }
         let y = vec3::rotate_back(&joint.placement.rotation, x);
         if self.rotation {
@@ -125,9 +125,9 @@ impl<T: Scalar> JointTransform<T> {
             return turn_symmetric(&self.columns, inertia);
         }
         let columns = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]];
-        let columns: [_; 3] = std::array::from_fn(|c| self.to_parent(joint, &columns[c]));
+        let columns: [_; 3] = vec3::each(|c| self.to_parent(joint, &columns[c]));
         let row = |r: usize| [columns[0][r], columns[1][r], columns[2][r]];
-        let [x, y, z] = std::array::from_fn(|r| self.to_parent(joint, &row(r)));
+        let [x, y, z] = vec3::each(|r| self.to_parent(joint, &row(r)));
         [x[0], y[0], y[1], z[0], z[1], z[2]]
     }
 
@@ -150,7 +150,7 @@ impl<T: Scalar> JointTransform<T> {
 pub(super) fn turn_symmetric<T: Scalar>(turn: &[Vec3<T>; 3], inertia: &[T; 6]) -> [T; 6] {
     let [xx, xy, yy, xz, yz, zz] = *inertia;
     let columns = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]];
-    let columns = std::array::from_fn(|c| vec3::combine(turn, &columns[c]));
+    let columns = vec3::each(|c| vec3::combine(turn, &columns[c]));
     let rows = transposed(turn);
     let [x, y, z] = transposed(&columns);
     [
@@ -348,7 +348,7 @@ fn root_motion<T: Scalar>(
     let halves = |x: &[T]| ([x[0], x[1], x[2]], [x[3], x[4], x[5]]);
     let ((v, w), (va, wa), (a, dw)) = (halves(dq), halves(dqa), halves(ddqa));
     let along = |[x, y, z]: &Vec3<T>| x.scale(down.x) + y.scale(down.y) + z.scale(down.z);
-    let g = std::array::from_fn(|k| along(&root.axes[k]));
+    let g = vec3::each(|k| along(&root.axes[k]));
     let a = vec3::sub(&a, &g);
     let classical = vec3::add(&a, &vec3::cross(&w, &va));
     BodyMotion { w, v, wa, va, dw, a, classical, g }

@@ -20,7 +20,7 @@ pub struct BodyPlacement<T> {
 impl<T: Scalar> BodyPlacement<T> {
     /// The base frame itself.
     pub fn base() -> Self {
-        let unit = |i: usize| std::array::from_fn(|r| T::constant(if r == i { 1.0 } else { 0.0 }));
+        let unit = |i: usize| vec3::each(|r| T::constant(if r == i { 1.0 } else { 0.0 }));
         Self { axes: [unit(0), unit(1), unit(2)], origin: vec3::zero() }
     }
 
@@ -38,7 +38,7 @@ impl<T: Scalar> BodyPlacement<T> {
 
     /// A point fixed to the body (body coordinates, m) in base coordinates.
     pub fn point(&self, local: &Vector3<f64>) -> Vec3<T> {
-        std::array::from_fn(|r| {
+        vec3::each(|r| {
             self.origin[r]
                 + self.axes[0][r].scale(local.x)
                 + self.axes[1][r].scale(local.y)
@@ -53,13 +53,13 @@ impl<T: Scalar> BodyPlacement<T> {
     pub(super) fn child(&self, joint: &Joint, x: &JointTransform<T>) -> Self {
         // Rows of (parent rotation x joint rotation) are the parent's rows turned into the joint frame.
         let rows: [Vec3<T>; 3] =
-            std::array::from_fn(|r| x.to_child(joint, &[self.axes[0][r], self.axes[1][r], self.axes[2][r]]));
-        let axes = std::array::from_fn(|c| std::array::from_fn(|r| rows[r][c]));
+            vec3::each(|r| x.to_child(joint, &[self.axes[0][r], self.axes[1][r], self.axes[2][r]]));
+        let axes = vec3::each(|c| vec3::each(|r| rows[r][c]));
         let p = x.origin();
         let origin = if joint.kind.is_rotation() {
             self.point(&joint.placement.translation)
         } else {
-            std::array::from_fn(|r| {
+            vec3::each(|r| {
                 self.origin[r] + self.axes[0][r] * p[0] + self.axes[1][r] * p[1] + self.axes[2][r] * p[2]
             })
         };

@@ -104,7 +104,7 @@ struct Twist<T> {
 impl<T: Scalar> Twist<T> {
     /// Unit speed along (0, 1, 2) or about (3, 4, 5) an axis.
     fn unit(axis: usize) -> Self {
-        let unit = |at: usize| std::array::from_fn(|r| T::constant(if r == at { 1.0 } else { 0.0 }));
+        let unit = |at: usize| vec3::each(|r| T::constant(if r == at { 1.0 } else { 0.0 }));
         let (z, turns) = (vec3::zero(), axis >= 3);
         if turns {
             Self { angular: unit(axis - 3), linear: z, turns }

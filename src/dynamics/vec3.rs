@@ -2,10 +2,16 @@
 
 use nalgebra::{Matrix3, Vector3};
 
-use crate::scalar::Scalar;
+use crate::scalar::{Scalar, replaced};
 
 /// A vector of three scalars.
 pub type Vec3<T> = [T; 3];
+
+/// What `of` gives for 0, 1 and 2: `std::array::from_fn` that is always inlined ([`crate::scalar::replaced`] says why).
+#[inline(always)]
+pub(crate) fn each<T>(of: impl Fn(usize) -> T) -> [T; 3] {
+    [of(0), of(1), of(2)]
+}
 
 /// The zero vector.
 #[inline]
@@ -41,13 +47,13 @@ pub fn times<T: Scalar>(a: &Vec3<T>, s: T) -> Vec3<T> {
 #[inline]
 pub fn combine<T: Scalar>(columns: &[Vec3<T>; 3], x: &Vec3<T>) -> Vec3<T> {
     let [a, b, c] = columns;
-    std::array::from_fn(|r| c[r].mul_add(x[2], b[r].mul_add(x[1], a[r] * x[0])))
+    replaced(*x, |r, _| c[r].mul_add(x[2], b[r].mul_add(x[1], a[r] * x[0])))
 }
 
 /// `a + b s`.
 #[inline]
 pub fn add_times<T: Scalar>(a: &Vec3<T>, b: &Vec3<T>, s: T) -> Vec3<T> {
-    std::array::from_fn(|r| b[r].mul_add(s, a[r]))
+    replaced(*a, |r, a| b[r].mul_add(s, a))
 }
 
 /// Scalar product.
@@ -81,11 +87,11 @@ pub fn cross_constant<T: Scalar>(c: &Vector3<f64>, a: &Vec3<T>) -> Vec3<T> {
 /// `m a` with a constant matrix m.
 #[inline]
 pub fn rotate<T: Scalar>(m: &Matrix3<f64>, a: &Vec3<T>) -> Vec3<T> {
-    std::array::from_fn(|r| a[0].scale(m[(r, 0)]) + a[1].scale(m[(r, 1)]) + a[2].scale(m[(r, 2)]))
+    replaced(*a, |r, _| a[0].scale(m[(r, 0)]) + a[1].scale(m[(r, 1)]) + a[2].scale(m[(r, 2)]))
 }
 
 /// `m' a` with a constant matrix m.
 #[inline]
 pub fn rotate_back<T: Scalar>(m: &Matrix3<f64>, a: &Vec3<T>) -> Vec3<T> {
-    std::array::from_fn(|c| a[0].scale(m[(0, c)]) + a[1].scale(m[(1, c)]) + a[2].scale(m[(2, c)]))
+    replaced(*a, |c, _| a[0].scale(m[(0, c)]) + a[1].scale(m[(1, c)]) + a[2].scale(m[(2, c)]))
 }

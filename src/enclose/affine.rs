@@ -19,7 +19,7 @@ use std::ops::{Add, Mul, Neg, Sub};
 
 use crate::enclose::interval::Interval;
 use crate::enclose::rounding::{Counted, Rounding};
-use crate::scalar::Scalar;
+use crate::scalar::{Scalar, replaced};
 
 /// At least 1/24 and 1/120: a quotient is off by less than one step.
 const ONE_24TH: f64 = (1.0_f64 / 24.0).next_up();
@@ -173,7 +173,7 @@ impl<const N: usize, R: Rounding> Neg for Affine<N, R> {
     type Output = Self;
     #[inline]
     fn neg(self) -> Self {
-        Self { center: -self.center, generators: std::array::from_fn(|i| -self.generators[i]), ..self }
+        Self { center: -self.center, generators: replaced(self.generators, |_, x| -x), ..self }
     }
 }
 

@@ -147,8 +147,9 @@ fn lanes<const N: usize>(terms: &[f64; N], of: impl Fn(f64) -> f64) -> f64 {
     let (quads, rest) = terms.as_chunks::<4>();
     let mut lanes = [0.0; 4];
     for quad in quads {
-        for (lane, &x) in lanes.iter_mut().zip(quad) {
-            *lane += of(x);
+        // No `zip`: it is not marked for inlining, and may stay a call for each quad.
+        for i in 0..4 {
+            lanes[i] += of(quad[i]);
         }
     }
     let rest: f64 = rest.iter().map(|&x| of(x)).sum();

@@ -8,6 +8,7 @@
 
 mod check;
 mod recorded;
+mod statements;
 #[cfg(test)]
 mod tests;
 

@@ -36,6 +36,8 @@ use crate::scalar::Scalar;
 
 pub(crate) mod wider;
 
+/// Without a stated bound, accelerations are taken to stay below this many times the largest that a filter sees.
+pub const ACCELERATION_MARGIN: f64 = 1.5;
 /// A log whose period is the control period up to this share was written by the control loop.
 const SAME_PERIOD: f64 = 1e-3;
 /// Share of the speed limit from which on a drive is taken to limit the speed by itself: its friction is then none of the model's. On

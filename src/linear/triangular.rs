@@ -1,5 +1,6 @@
 //! Triangular factors of small matrices in slices, and what is solved with them.
 //!
+//! Loops over indices, no `zip`: a step of it is not marked for inlining, and rows are short.
 //! A = L L' with L in the lower triangle of columns that follow each other at a `stride`; read row by row, the same numbers are
 //! U = L', so that U of a triangularised matrix (`triangularise`) serves as well. What lies in the other triangle is not read.
 //! Sums are taken in order and every operation is rounded by itself, so that results do not depend on what the machine can do
@@ -8,13 +9,28 @@
 /// x'y, summed in order.
 #[inline]
 pub(crate) fn ordered_dot(x: &[f64], y: &[f64]) -> f64 {
-    x.iter().zip(y).map(|(x, y)| x * y).sum()
+    let n = x.len().min(y.len());
+    let (x, y, mut sum) = (&x[..n], &y[..n], 0.0);
+    for i in 0..n {
+        sum += x[i] * y[i];
+    }
+    sum
 }
 
 /// x -= factor y.
 #[inline]
 fn subtract(x: &mut [f64], factor: f64, y: &[f64]) {
-    x.iter_mut().zip(y).for_each(|(x, y)| *x -= factor * y);
+    add_times(x, -factor, y);
+}
+
+/// x += factor y.
+#[inline]
+pub(crate) fn add_times(x: &mut [f64], factor: f64, y: &[f64]) {
+    let n = x.len().min(y.len());
+    let (x, y) = (&mut x[..n], &y[..n]);
+    for i in 0..n {
+        x[i] += factor * y[i];
+    }
 }
 
 /// Puts L of A = L L' in place of the n x n matrix A (n rows a column); false if A is not positive definite.
@@ -49,12 +65,12 @@ pub(crate) fn triangularise(matrix: &mut [f64], width: usize, sums: &mut Vec<f64
         sums.clear();
         sums.resize(width - k - 1, 0.0);
         for row in below.chunks_exact(width).filter(|row| row[k] != 0.0) {
-            sums.iter_mut().zip(&row[k + 1..]).for_each(|(sum, x)| *sum += row[k] * x);
+            add_times(sums, row[k], &row[k + 1..]);
         }
         let share = -1.0 / (length * below[k]);
         for row in below.chunks_exact_mut(width).filter(|row| row[k] != 0.0) {
             let by = share * row[k];
-            row[k + 1..].iter_mut().zip(&*sums).for_each(|(x, sum)| *x -= by * sum);
+            subtract(&mut row[k + 1..], by, sums);
         }
         below[k] = length;
     }

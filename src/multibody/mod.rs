@@ -51,6 +51,7 @@ pub use stages::MultibodySpace;
 use bounds::ParameterBounds;
 use contacts::{Kind, Schedule, Stage};
 use deviations::{Weights, check_numbers, check_sample, weights};
+#[cfg(feature = "studies")]
 pub(crate) use mechanics::drive_slope;
 use mechanics::{Interval, Mechanics};
 use observations::Observed;

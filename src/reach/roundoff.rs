@@ -76,6 +76,7 @@ impl Roundoff {
         Self::rounded(size, add_up(div_up(self.error, divisor), mul_up(2.0 * UNIT, size)))
     }
 
+    #[inline]
     fn rounded(size: f64, error: f64) -> Self {
         Self { size, error: add_up(error, add_up(mul_up(UNIT, size), LEAST)) }
     }

@@ -21,6 +21,7 @@ mod request;
 mod sensor;
 mod table;
 
+#[cfg(feature = "studies")]
 pub(crate) use assemble::fill_missing;
 pub use derived::{DerivedVelocities, best_half};
 pub use error::{LogError, LogPlace};

@@ -5,18 +5,26 @@
 //! This room computes nothing about safety: it shows what it is given.
 
 mod body;
+#[cfg(feature = "studies")]
 pub mod comparison;
+#[cfg(feature = "studies")]
 pub mod estimate;
 mod event;
+#[cfg(feature = "studies")]
 pub(crate) mod evidence;
+#[cfg(feature = "studies")]
 pub mod excitation;
 pub mod export;
 pub mod figure;
+#[cfg(feature = "studies")]
 mod followed;
+#[cfg(feature = "studies")]
 pub mod guaranteed;
 pub mod html;
+#[cfg(feature = "studies")]
 pub mod limbs;
 pub mod log;
+#[cfg(feature = "studies")]
 mod methods;
 pub mod overview;
 mod payload;
@@ -24,13 +32,17 @@ mod plots;
 pub mod replay;
 #[cfg(feature = "rerun")]
 pub mod rerun;
+#[cfg(feature = "studies")]
 mod self_collision;
+#[cfg(feature = "studies")]
 pub mod standing;
+#[cfg(feature = "studies")]
 pub mod study;
 pub mod summary;
 pub mod table;
 #[cfg(test)]
 pub(crate) mod tests;
+#[cfg(feature = "studies")]
 mod validation;
 pub mod write;
 
@@ -42,6 +54,7 @@ use crate::horizon::{LogRow, TubeStep};
 use crate::identify::SetProof;
 
 pub use overview::Overview;
+#[cfg(feature = "studies")]
 pub(crate) use plots::LINES;
 pub use replay::Replay;
 pub use summary::{Payload, Summary, Violations};

@@ -38,6 +38,7 @@ impl Placement {
     }
 
     /// Maps a point from child to parent coordinates (metres).
+    #[inline]
     pub fn point(&self, p: &Vector3<f64>) -> Vector3<f64> {
         self.rotation * p + self.translation
     }

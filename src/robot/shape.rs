@@ -27,6 +27,7 @@ impl Capsule {
     }
 
     /// The capsule carried along by a placement of its frame.
+    #[inline]
     pub fn placed(&self, frame: &Placement) -> Capsule {
         Capsule { a: frame.point(&self.a), b: frame.point(&self.b), radius: self.radius }
     }

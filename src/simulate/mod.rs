@@ -8,41 +8,54 @@ mod drives;
 mod elastic;
 pub mod faults;
 mod following;
+#[cfg(feature = "studies")]
 mod hold;
 mod lag;
 mod lateness;
+#[cfg(feature = "studies")]
 pub mod mechanism;
 mod object;
 mod paced;
 mod passage;
 pub(crate) mod plant;
+#[cfg(feature = "studies")]
 pub mod posture;
+#[cfg(feature = "studies")]
 pub(crate) mod recording;
 mod springs;
 mod stopping;
+#[cfg(feature = "studies")]
 pub(crate) mod sway;
 mod truth;
+#[cfg(feature = "studies")]
 mod whole_body;
 mod world;
 
 pub use audit::{Approach, Audit, ClosestPair, Counts, TrackingReference, TrueState};
 pub use faults::Faults;
+#[cfg(feature = "studies")]
 pub use hold::Hold;
+#[cfg(feature = "studies")]
 pub(crate) use lag::DriveLag;
+#[cfg(feature = "studies")]
 pub(crate) use lateness::Lateness;
+#[cfg(feature = "studies")]
 pub use mechanism::{
     MechanismExcitation, MechanismPlan, MechanismPlant, MechanismRecording, record_mechanism, tree_model,
 };
 pub use object::SimulatedObject;
 pub use paced::Paced;
 pub use passage::ObstaclePath;
+#[cfg(feature = "studies")]
 pub use posture::Posture;
+#[cfg(feature = "studies")]
 pub use recording::{
     Drive, Footing, Ground, HiddenParameters, Noise, ReadingRates, Reads, Recording, RecordingPlan, Sealed,
     record,
 };
 pub use springs::SpringAudit;
 pub use stopping::StopAudit;
+#[cfg(feature = "studies")]
 pub use sway::{Sway, SwayState};
 pub use truth::HiddenTruth;
 pub use world::World;

@@ -12,7 +12,7 @@ use crate::identify::physics::check_box;
 use crate::identify::polytope::Rows;
 use crate::identify::proof::{Premises, Recorder, SetProof, WiderBounds};
 use crate::identify::recorded::{
-    Narrowed, RecordedRows, at_speed_limit, clock_of, derived_beyond, sets_within,
+    ACCELERATION_MARGIN, Narrowed, RecordedRows, at_speed_limit, clock_of, derived_beyond, sets_within,
 };
 use crate::identify::{IdentifyError, Unknown, parameter_name};
 use crate::inertia::pseudo::check_physical;
@@ -24,8 +24,6 @@ use crate::regression::inverse::{Belief, Moving, fit_reweighted, moving, residua
 use crate::robot::prior::PriorFault;
 use crate::robot::{Arm, FramedPayload, StatedPayload};
 
-/// Without a stated bound, accelerations are taken to stay below this many times the largest that the filter sees.
-const ACCELERATION_MARGIN: f64 = 1.5;
 /// The margin may be larger where steps of the velocities show so much; beyond that velocities err by more than is stated.
 const LARGEST_MARGIN: f64 = 3.0;
 /// Velocities are compared over at most so many samples.

@@ -18,7 +18,7 @@ use crate::identify::polytope::{Origin, Rows, Source};
 use crate::inertia::{INERTIAL, ParameterSet};
 use crate::recording::Sample;
 use crate::robot::Arm;
-use crate::scalar::Scalar;
+use crate::scalar::{Scalar, replaced};
 
 /// A span of ticks, and the joint whose row over it is worth having.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -360,7 +360,7 @@ impl<'a> RowMaker<'a> {
             rate.iter_mut().zip(part).for_each(|(sum, y)| *sum = *sum + *y);
             error = error + integrals.swing(&span, joint, charges);
             let more = integrals.lever(&span, joint, charges);
-            lever = std::array::from_fn(|k| lever[k] + more[k]);
+            lever = replaced(lever, |k, x| x + more[k]);
             bound.iter_mut().zip(&past.acceleration_bound).for_each(|(a, b)| *a = a.max(*b));
             clock = past.clock;
         }

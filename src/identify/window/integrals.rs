@@ -11,7 +11,7 @@ use crate::inertia::{INERTIAL, ParameterSet};
 use crate::reach::gravity::tilt_bound;
 use crate::recording::Sample;
 use crate::robot::{Arm, Sensors};
-use crate::scalar::{Dual, Scalar};
+use crate::scalar::{Dual, Scalar, replaced};
 
 mod readings;
 
@@ -499,7 +499,7 @@ impl<'a> Integrals<'a> {
             let (a, b) = (span.start.max(BLOCK * block), span.end.min(BLOCK * (block + 1)));
             if a < b {
                 let elapsed = self.over(&(a..b)).duration();
-                sum = std::array::from_fn(|k| sum[k] + levers[i][k] * elapsed);
+                sum = replaced(sum, |k, x| x + levers[i][k] * elapsed);
             }
         }
         sum

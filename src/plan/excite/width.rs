@@ -16,7 +16,7 @@
 //! matrix alone would go, the more so where some rows are larger than others by powers of ten. How much is added follows from
 //! how far the last direction could be followed.
 
-use crate::linear::triangular::{ordered_dot, solve_factored, triangularise};
+use crate::linear::triangular::{add_times, ordered_dot, solve_factored, triangularise};
 
 /// Rows of one width: the present intervals of all unknowns (the unit vectors in turn), then measurements over their largest
 /// errors.
@@ -194,7 +194,7 @@ impl Search {
         self.slopes.resize(rows.width, 0.0);
         for (row, (weight, along)) in rows.iter().zip(self.weights.iter().zip(&self.along)) {
             let by = weight * along;
-            self.slopes.iter_mut().zip(row).for_each(|(sum, x)| *sum += by * x);
+            add_times(&mut self.slopes, by, row);
         }
     }
 
@@ -233,7 +233,7 @@ impl Search {
         for (row, (&weight, along)) in rows.iter().zip(self.weights.iter().zip(&self.along)) {
             let system = damping + if weight > damping { weight } else { 0.0 };
             let l = share * weight * along + system * ordered_dot(row, &self.direction);
-            self.balance.iter_mut().zip(row).for_each(|(sum, x)| *sum -= l * x);
+            add_times(&mut self.balance, -l, row);
             self.offered.push(l);
         }
         self.offered.iter_mut().zip(&self.balance).for_each(|(l, lack)| *l += lack);
