@@ -69,7 +69,8 @@ fn a_viewer_has_what_it_needs(told: &[Value], out: &Path) {
 
 /// A run of an arm that learns, and a study of its log: every part tells of itself.
 #[test]
-fn a_run_and_a_study_tell_what_happens() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_run_and_a_study_tell_what_happens_at_length() {
     let folder = tempfile::tempdir().unwrap();
     let (out, found) = (folder.path().join("run"), folder.path().join("found"));
     let run = ["run", "scenarios/dumbbell_c_8lb.toml", "--untimed", "--out", text(&out)];
@@ -123,7 +124,8 @@ fn a_run_and_a_study_tell_what_happens() {
 }
 
 #[test]
-fn a_broken_assumption_is_told_with_time_and_joint() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_broken_assumption_is_told_with_time_and_joint_at_length() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("run");
     let run = ["run", "scenarios/faults/frozen_encoder.toml", "--untimed", "--out", text(&out)];

@@ -200,7 +200,8 @@ fn a_cost_of_ones_own_decides_where_a_motion_ends() {
 
 /// What is learnt from a sensor of one's own holds the truth if the sensor keeps what is stated of it, and a sensor that does not is found out.
 #[test]
-fn a_sensor_of_ones_own_is_learnt_from_within_its_bounds() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_sensor_of_ones_own_is_learnt_from_within_its_bounds_at_length() {
     own_sensor::main().unwrap();
     let honest = own_sensor::learn(0.995 * 4.0).unwrap();
     assert_eq!(honest.outcome, Outcome::Success, "{:?}", honest.reason);

@@ -55,14 +55,16 @@ fn a_payload_outside_the_prior_is_noticed_at_once() {
 }
 
 #[test]
-fn a_payload_that_slips_is_noticed_after_it_has() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_payload_that_slips_is_noticed_after_it_has_at_length() {
     let found = broken("payload_slips");
     told(&found);
     assert!((3.0..4.6).contains(&found.t), "{found:?}");
 }
 
 #[test]
-fn a_payload_that_is_dropped_is_noticed_as_it_falls() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_payload_that_is_dropped_is_noticed_as_it_falls_at_length() {
     let (record, audit) = run_of("payload_dropped", 0);
     let counts = audit.counts;
     assert_eq!([counts.collision, counts.torque, counts.position, counts.velocity], [0; 4]);
@@ -72,7 +74,8 @@ fn a_payload_that_is_dropped_is_noticed_as_it_falls() {
 
 /// Within today's proof readings are of the tick that they are used in.
 #[test]
-fn readings_that_are_late_are_noticed_and_no_limit_is_passed() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn readings_that_are_late_are_noticed_and_no_limit_is_passed_at_length() {
     let (record, audit) = run_of("late_readings", 0);
     let counts = audit.counts;
     assert_eq!([counts.collision, counts.torque, counts.position, counts.velocity], [0; 4]);
@@ -81,7 +84,8 @@ fn readings_that_are_late_are_noticed_and_no_limit_is_passed() {
 }
 
 #[test]
-fn a_torque_sensor_with_a_wrong_gain_is_noticed() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_torque_sensor_with_a_wrong_gain_is_noticed_at_length() {
     let one = broken("torque_gain_one_joint");
     assert_eq!((told(&one).0, one.evidence), ("joint_4", Evidence::Data));
 }
@@ -95,7 +99,8 @@ fn torque_sensors_with_a_wrong_gain_are_noticed_at_length() {
 }
 
 #[test]
-fn wrong_friction_is_noticed() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn wrong_friction_is_noticed_at_length() {
     let found = broken("friction");
     told(&found);
     assert!(found.evidence == Evidence::Data && found.t < 2.0, "{found:?}");
@@ -103,7 +108,8 @@ fn wrong_friction_is_noticed() {
 
 /// It is not released: nothing has moved.
 #[test]
-fn an_arm_that_stands_elsewhere_is_not_released() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn an_arm_that_stands_elsewhere_is_not_released_at_length() {
     let summary = faulty("misplaced_start");
     let found = evidence("misplaced_start", &summary);
     assert_eq!((found.joint.as_deref(), found.evidence, found.t), (Some("joint_4"), Evidence::Tracking, 0.0));
@@ -130,7 +136,8 @@ fn a_clock_that_jumps_ahead_is_noticed_at_length() {
 }
 
 #[test]
-fn a_clock_that_jumps_back_is_noticed() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_clock_that_jumps_back_is_noticed_at_length() {
     let back = broken("clock_jumps_back");
     assert!(back.evidence == Evidence::Clock && (back.t - 1.95).abs() < 2e-3, "{back:?}");
 }
@@ -188,7 +195,8 @@ fn too_weak(record: &Record) -> bool {
 }
 
 #[test]
-fn elastic_joints_are_stopped_and_do_not_ring() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn elastic_joints_are_stopped_and_do_not_ring_at_length() {
     let (record, stop, _) = stopped("elastic_joints_link", run_of("elastic_joints_link", 0));
     assert_eq!(record.broken[0].evidence, Evidence::Tracking);
     assert!(stop.t < 0.1, "{stop:?}");
@@ -196,20 +204,23 @@ fn elastic_joints_are_stopped_and_do_not_ring() {
 
 /// The tube can be believed with the encoders before the springs: the plan's own braking part is followed, and the data tell.
 #[test]
-fn elastic_joints_with_encoders_on_the_transmissions_brake_along_the_plan() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn elastic_joints_with_encoders_on_the_transmissions_brake_along_the_plan_at_length() {
     let summary = faulty("elastic_joints_motor");
     let found = evidence("elastic_joints_motor", &summary);
     assert_eq!((found.evidence, summary.stopped), (Evidence::Data, None));
 }
 
 #[test]
-fn drives_that_give_less_than_asked_are_noticed_and_the_arm_stops() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn drives_that_give_less_than_asked_are_noticed_and_the_arm_stops_at_length() {
     let (record, ..) = stopped("clamped_drive", run_of("clamped_drive", 0));
     assert_eq!(record.broken[0].evidence, Evidence::Tracking);
 }
 
 #[test]
-fn a_lost_encoder_stops_the_arm_at_its_first_tick() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_lost_encoder_stops_the_arm_at_its_first_tick_at_length() {
     let (record, stop, _) = stopped("lost_encoder", run_of("lost_encoder", 0));
     let first = &record.broken[0];
     assert_eq!((first.evidence, first.joint.as_deref()), (Evidence::Motion, Some("joint_4")));
@@ -217,7 +228,8 @@ fn a_lost_encoder_stops_the_arm_at_its_first_tick() {
 }
 
 #[test]
-fn a_frozen_encoder_stops_the_arm() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_frozen_encoder_stops_the_arm_at_length() {
     let (_, stop, _) = stopped("frozen_encoder", run_of("frozen_encoder", 0));
     assert!((stop.t - 2.0).abs() < 2e-3);
 }
@@ -237,7 +249,8 @@ fn the_arm_stops_gently_whatever_is_drawn_at_length() {
 }
 
 #[test]
-fn lost_samples_are_gaps_and_the_truth_stays_inside() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn lost_samples_are_gaps_and_the_truth_stays_inside_at_length() {
     // The exciting part alone.
     let folder = tempfile::tempdir().unwrap();
     let root = env!("CARGO_MANIFEST_DIR");

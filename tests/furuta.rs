@@ -72,7 +72,8 @@ fn thirteen_parameters_of_a_swing_up() {
 
 /// A reading every 20 ms. With steps as long the inertias are 2 % and 15 % off.
 #[test]
-fn shorter_steps_of_the_model_take_its_bias_away() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn shorter_steps_of_the_model_take_its_bias_away_at_length() {
     let all = |result: &StudyResult| {
         [("rod", "J_yy"), ("arm", "J_zz")].map(|(place, name)| off(result, place, name).abs())
     };
@@ -104,7 +105,8 @@ fn two_plants_give_one_answer() {
 }
 
 #[test]
-fn cross_validation_finds_the_model_of_friction() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn cross_validation_finds_the_model_of_friction_at_length() {
     let costs = ["viscous", "dry", "stribeck"].map(|model| {
         let result = run(&format!("pendulum_{model}"), "");
         let found = result.mechanism.unwrap();

@@ -84,7 +84,8 @@ fn every_robot_with_gains_names_the_command_that_confirms_them() {
 }
 
 #[test]
-fn the_gains_of_the_panda_are_confirmed() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn the_gains_of_the_panda_are_confirmed_at_length() {
     let panda = Shipped::all().into_iter().find(|shipped| shipped.file.ends_with("panda.toml"));
     panda.unwrap().is_confirmed();
 }

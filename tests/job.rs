@@ -83,7 +83,8 @@ fn untouched(audit: &Audit) {
 }
 
 #[test]
-fn three_unknown_things_are_taken_learnt_carried_and_put_down_by_the_simulated_arm() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn three_unknown_things_are_taken_learnt_carried_and_put_down_by_the_simulated_arm_at_length() {
     let masses = [0.45, 0.2, 0.33];
     let mut world = world(&masses);
     let (report, records) = three_picks(&mut world).unwrap();
@@ -196,7 +197,8 @@ impl Hardware for OwnArm {
 }
 
 #[test]
-fn an_arm_of_ones_own_does_the_same_job() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn an_arm_of_ones_own_does_the_same_job_at_length() {
     let masses = [0.1, 0.4, 0.25];
     let (report, records) = three_picks(OwnArm::new(&masses)).unwrap();
     for (payload, mass) in report.payloads.iter().zip(masses) {

@@ -135,7 +135,8 @@ fn objections(plans: &[Plan], expected: &Expected) -> Result<Vec<String>, PlanEr
 }
 
 #[test]
-fn its_plans_are_proven_again_and_refused_where_they_were_changed() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn its_plans_are_proven_again_and_refused_where_they_were_changed_at_length() {
     let Short { task, record, .. } = &*SHORT;
     let (own, plans) = (expected(task), &record.plans[..2]);
     assert_eq!(objections(plans, &own).unwrap(), Vec::<String>::new());
@@ -260,7 +261,8 @@ fn the_measured_arm_does_the_main_job_on_the_clock() {
 
 /// What is not late keeps the law that it had.
 #[test]
-fn an_arm_that_is_on_time_keeps_the_first_law() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn an_arm_that_is_on_time_keeps_the_first_law_at_length() {
     let robot: Arm = surelift::robot::load("kinova_gen3_2f85").unwrap();
     assert!(robot.timing().is_exact());
     let (mut task, truth) = Scenario::load("scenarios/dumbbell_c_8lb.toml").unwrap().split();

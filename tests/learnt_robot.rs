@@ -142,7 +142,8 @@ fn a_learnt_arm_loads_and_has_the_torques_of_the_recording() {
 }
 
 #[test]
-fn lines_of_friction_load_as_they_stand_and_below_another_file() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn lines_of_friction_load_as_they_stand_and_below_another_file_at_length() {
     let robot = robot::load_model("kinova_gen3").unwrap();
     let mut theta = truth(&robot);
     let links = INERTIAL * robot.bodies();

@@ -308,7 +308,8 @@ fn expect_constraint(refusal: &Refusal, expected: ConstraintFamily, place: &str)
 }
 
 #[test]
-fn an_end_point_moved_into_the_table_is_refused() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn an_end_point_moved_into_the_table_is_refused_at_length() {
     // The last plan knows the payload best, so torque limits its end point least.
     let mut plan = Plan::load(JOB.plans().last().unwrap()).unwrap();
     // Bend shoulder or elbow until the arm lies in the table, the only obstacle, and aim there.
@@ -337,7 +338,8 @@ fn an_end_point_moved_into_the_table_is_refused() {
 }
 
 #[test]
-fn an_obstacle_moved_onto_the_arm_is_refused() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn an_obstacle_moved_onto_the_arm_is_refused_at_length() {
     let mut plan = JOB.first_plan();
     let middle = plan.curve.state(0.5 * plan.curve.duration_s()).q;
     let hand = plan.robot.shapes().iter().position(|s| s.joint == Some(plan.robot.end_effector())).unwrap();
@@ -376,7 +378,8 @@ fn lowered_limits_are_refused() {
 }
 
 #[test]
-fn a_larger_set_or_a_smaller_tube_is_refused() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_larger_set_or_a_smaller_tube_is_refused_at_length() {
     let sound = JOB.first_plan();
     let cases: [(&str, Tamper); 5] = [
         ("drift_nm", |plan| energy(plan).drift_nm.iter_mut().for_each(|x| *x *= 0.5)),

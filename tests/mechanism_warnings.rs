@@ -79,7 +79,8 @@ fn gaps_in_a_log_do_not_turn_the_stand() {
 
 /// They allow for impulses from outside, which this twin does not get: errors come to a fifth of them (rms).
 #[test]
-fn deviations_of_the_tilt_are_those_of_the_noise() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn deviations_of_the_tilt_are_those_of_the_noise_at_length() {
     let mut scores = vec![];
     for seed in 1..=8 {
         let change = format!(
@@ -153,7 +154,8 @@ fn advised(result: &StudyResult) -> Option<f64> {
 }
 
 #[test]
-fn steps_too_long_for_the_deviations_are_told_and_the_advice_serves() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn steps_too_long_for_the_deviations_are_told_and_the_advice_serves_at_length() {
     let long = run("furuta_swing_up", "");
     let told = long.warnings.iter().find(|w| w.contains("bias the estimate")).expect("a warning");
     // Each of the three is off by more than three deviations.
@@ -173,7 +175,8 @@ fn steps_too_long_for_the_deviations_are_told_and_the_advice_serves() {
 }
 
 #[test]
-fn shipped_problems_of_10_ms_tell_their_bias_and_those_of_2_ms_have_none() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn shipped_problems_of_10_ms_tell_their_bias_and_those_of_2_ms_have_none_at_length() {
     for name in ["furuta_release", "furuta_synthetic"] {
         assert!(advised(&run(name, "step_s = 0.01")).is_some(), "{name}");
         assert!(advised(&run(name, "step_s = 0.01\nmodel_step_s = 0.002")).is_none(), "{name}");

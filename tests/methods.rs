@@ -27,7 +27,8 @@ fn by(
 
 /// It is learnt, proven, carried and placed; and nobody else has a proof.
 #[test]
-fn ours_proves_the_fast_path_and_places_the_dumbbell() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn ours_proves_the_fast_path_and_places_the_dumbbell_at_length() {
     let record = carried("ours", "a", "6lb", 0);
     let summary = &record.summary;
     assert_eq!(summary.outcome, Outcome::Success, "{:?}", summary.reason);
@@ -51,7 +52,8 @@ fn with_the_prior_alone_the_path_is_refused() {
 }
 
 #[test]
-fn methods_without_proofs_say_so() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn methods_without_proofs_say_so_at_length() {
     for method in ["wrong", "conservative", "adap-1", "adap-2", "grav-pid"] {
         let record = carried(method, "b", "5lb", 1);
         let summary = &record.summary;

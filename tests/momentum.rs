@@ -435,7 +435,8 @@ fn chain(drive_lag_s: f64, k_r: [f64; 3], rng: &mut ChaCha8Rng) -> (Bench, Vec<f
 }
 
 #[test]
-fn no_arm_leaves_the_tube_of_a_chain_of_plans() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn no_arm_leaves_the_tube_of_a_chain_of_plans_at_length() {
     attack_chains(&[[GAINS.k_r; 3]; 2], 3);
 }
 

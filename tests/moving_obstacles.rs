@@ -47,7 +47,8 @@ fn unharmed(name: &str, audit: &Audit) {
 }
 
 #[test]
-fn a_person_crosses_and_the_arm_waits_and_arrives() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_person_crosses_and_the_arm_waits_and_arrives_at_length() {
     for seed in 0..3 {
         let (record, audit) = run(&shipped("person_crosses.toml"), seed);
         let name = format!("seed {seed}");
@@ -125,7 +126,8 @@ fn somebody_who_stays_in_the_way_is_waited_for_as_long_as_patience_lasts() {
 
 /// Slow enough for plans beside it, and between start and goal for good.
 #[test]
-fn a_slow_thing_in_the_way_is_gone_round() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_slow_thing_in_the_way_is_gone_round_at_length() {
     let trolley = "[[obstacles]]\nname = \"trolley\"\ncenter_m = [0.6, 0.0, 0.2]\nsize_m = [0.1, 0.1, 0.4]\nspeed_m_s = 0.05\n\
                    path = [{ at_s = 30.0, offset_m = [0.0, 0.1, 0.0] }]\n";
     let (_folder, path) = variant("trolley", trolley);

@@ -192,12 +192,14 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 #[test]
-fn scenarios() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn scenarios_at_length() {
     try_all(&shipped("scenarios/dumbbell_c_8lb.toml"), &[], scenario);
 }
 
 #[test]
-fn faults() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn faults_at_length() {
     for name in ["payload_slips", "clock_jumps"] {
         try_all(&shipped(&format!("scenarios/faults/{name}.toml")), &[], scenario);
     }
@@ -211,7 +213,8 @@ fn obstacles_that_move() {
 }
 
 #[test]
-fn robots() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn robots_at_length() {
     let arm = |path: &Path| robot::load(path).map(drop).map_err(|e| chain(&e));
     let tree = |path: &Path| robot::load_model(path).map(drop).map_err(|e| chain(&e));
     try_all(&shipped("robots/z1.toml"), &[], arm);

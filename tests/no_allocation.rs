@@ -303,7 +303,8 @@ fn planning_does_not_allocate_after_the_first_proposal() {
 
 /// Exciting proposals, from the second on: the design's cost and its gradient too, for both designs.
 #[test]
-fn exciting_does_not_allocate_after_the_first_proposal() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn exciting_does_not_allocate_after_the_first_proposal_at_length() {
     let task = Scenario::load("scenarios/dumbbell_c_8lb.toml").unwrap().split().0;
     let held = task.held.clone().unwrap().excite;
     let set = tighten_by_physics(&task.prior_set().unwrap(), task.robot.end_effector()).unwrap();

@@ -214,7 +214,8 @@ fn ticks_have_their_own_thread_and_ask_for_no_memory() {
 }
 
 #[test]
-fn nor_do_ticks_under_the_momentum_law_and_plans_that_take_over_in_them() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn nor_do_ticks_under_the_momentum_law_and_plans_that_take_over_in_them_at_length() {
     let (mut task, truth) = task();
     let timing = TimingBounds {
         reading_age_max_s: 5e-4,
@@ -228,7 +229,8 @@ fn nor_do_ticks_under_the_momentum_law_and_plans_that_take_over_in_them() {
 }
 
 #[test]
-fn a_planner_that_stalls_costs_time_and_nothing_else() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_planner_that_stalls_costs_time_and_nothing_else_at_length() {
     let (task, truth) = task();
     let mut driver = Driver::new(&task, truth);
     // By then the running plan has ended.

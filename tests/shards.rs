@@ -164,7 +164,8 @@ const IDENTIFICATION: &str = "schema = 1\nname = \"few\"\nkind = \"identificatio
     scenario = \"ROOT/scenarios/dumbbell_c_8lb.toml\"\n";
 
 #[test]
-fn attacks_on_the_certifier_in_three_shards() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn attacks_on_the_certifier_in_three_shards_at_length() {
     // Two blocks of each arm, of which the second is not full.
     let text = "schema = 1\nname = \"few\"\nkind = \"soundness\"\nsamples = 16385\nwalks = 0\nseed = 5\n\
         [[arms]]\nscenario = \"ROOT/scenarios/z1_post.toml\"\n[[arms]]\nscenario = \"ROOT/scenarios/z1_load.toml\"\n";
@@ -192,7 +193,8 @@ fn regressors_in_two_shards() {
 
 /// Two experiments of one name, which only their order tells apart, and a page.
 #[test]
-fn methods_in_two_shards() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn methods_in_two_shards_at_length() {
     let experiment =
         "[[experiments]]\nlabel = \"a\"\nscenario = \"ROOT/scenarios/dumbbell_a.toml\"\nitems = [\"4lb\"]\n";
     let text = format!(
@@ -211,7 +213,8 @@ fn runs_in_two_shards() {
 }
 
 #[test]
-fn designs_of_excitation_in_two_shards() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn designs_of_excitation_in_two_shards_at_length() {
     let text = "schema = 1\nname = \"few\"\nkind = \"excitation\"\nscenario = \"ROOT/scenarios/dumbbell_c_8lb.toml\"\nseeds = 2\n\
         evaluations = 5\ndesigns = [\"fourier\"]\n[[payloads]]\nname = \"4 lb\"\n\
         body = [3.09923, -4e-5, 9e-5, -0.43801, 0.07803, 0.0, 0.07405, 0.0, 0.0, 0.00705]\n";
@@ -259,7 +262,8 @@ const LIMBS: &str = "schema = 1\nname = \"few\"\nkind = \"limbs\"\nrobot = \"z1\
     [tracking]\nspeeds_rad_s = [1.0]\nrange_share = 0.4\nramp_s = 0.5\nduration_s = 1.0\nbandwidth_rad_s = 15.0\n";
 
 #[test]
-fn limbs_in_two_shards() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn limbs_in_two_shards_at_length() {
     same_in_shards(LIMBS, 2, false);
 }
 
@@ -366,7 +370,8 @@ fn everything(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 #[test]
-fn trials_of_another_version_campaign_or_part_are_not_taken_over() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn trials_of_another_version_campaign_or_part_are_not_taken_over_at_length() {
     let place = Place::new(IDENTIFICATION);
     let two = place.shard("part2", "2/2");
     let (file, out, label) = (text(&place.file), text(&two), two.join("shard.json"));

@@ -106,7 +106,8 @@ fn ratio(own: &Value, other: &Value) -> f64 {
 
 /// Against the sway of the shipped problem, in equal time, of which six sevenths keep the limits where torques may be off: the torso by itself, and torso and leg together.
 #[test]
-fn a_motion_tells_twice_as_much_as_a_sway() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_motion_tells_twice_as_much_as_a_sway_at_length() {
     let folder = tempfile::tempdir().unwrap();
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/estimation/anymal_stand.toml");
     let beside = beside.to_str().unwrap();

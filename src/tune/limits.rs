@@ -360,7 +360,8 @@ mod tests {
 
     /// What is told to be provable is, and what is told to need more does.
     #[test]
-    fn the_heaviest_is_proven_and_a_heavier_one_needs_what_is_told() {
+    #[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+    fn the_heaviest_is_proven_and_a_heavier_one_needs_what_is_told_at_length() {
         let problem = problem("kinova_gen3_2f85", Some(30.0));
         let found = problem.run(&|| ()).unwrap();
         println!("{:#?}", found.sentences());
@@ -381,7 +382,8 @@ mod tests {
 
     /// An arm that is late has the momentum law, and may need fresher readings.
     #[test]
-    fn a_late_arm_is_judged_under_its_own_law() {
+    #[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+    fn a_late_arm_is_judged_under_its_own_law_at_length() {
         let mut problem = problem("kinova_gen3_2f85_late", None);
         problem.options.plans = 1;
         let arm = TuningProblem::of_robot(&problem.path).unwrap().arm;
@@ -411,7 +413,8 @@ mod tests {
 
     /// Each limit, and how far errors may carry a link, counts under the momentum law, too.
     #[test]
-    fn a_late_arm_has_to_keep_each_limit() {
+    #[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+    fn a_late_arm_has_to_keep_each_limit_at_length() {
         let mut problem = problem("kinova_gen3_2f85_late", None);
         problem.options.plans = 1;
         let arm = TuningProblem::of_robot(&problem.path).unwrap().arm;

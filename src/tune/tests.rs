@@ -19,7 +19,8 @@ fn quick() -> TuneOptions {
 }
 
 #[test]
-fn the_winner_is_proven_the_narrowest_and_holds_in_simulation() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn the_winner_is_proven_the_narrowest_and_holds_in_simulation_at_length() {
     let (study, options) = (study(), quick());
     let report = tune(&study, &options, &|_, _| ()).unwrap();
     let scores: Vec<f64> = report.useful.iter().map(|c| c.score(options.growth_m)).collect();
@@ -118,7 +119,8 @@ fn swings_through_the_tube_are_told_from_what_stays_within() {
 }
 
 #[test]
-fn where_nothing_is_provable_the_term_is_named() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn where_nothing_is_provable_the_term_is_named_at_length() {
     let mut study = study();
     // Friction that a tick turns into any speed.
     study.arm.robot.joints[1].friction.armature = 1e-4;

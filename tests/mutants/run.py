@@ -146,7 +146,8 @@ def run(mutant):
     code, output = cargo(mutant, "--no-run")
     if code != 0:
         raise Failure(f"{mutant['name']!r} does not build:\n{output[-4000:]}")
-    code, output = cargo(mutant, "--", mutant["test"])
+    # With those that take long: some mutants only they notice.
+    code, output = cargo(mutant, "--", "--include-ignored", mutant["test"])
     counts = [int(count) for count in re.findall(r"^running (\d+) test", output, re.MULTILINE)]
     if sum(counts) == 0:
         raise Failure(f"{mutant['name']!r}: no test matches {mutant['test']!r}")

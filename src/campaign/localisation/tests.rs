@@ -36,7 +36,8 @@ const STANDING: &str = "contact = [{ lifted_s = [] }, { lifted_s = [] }, { lifte
 
 /// Without noise the filter follows crouch, flight, impact and stand: what is left is of its steps.
 #[test]
-fn without_noise_the_filter_is_where_the_robot_is() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn without_noise_the_filter_is_where_the_robot_is_at_length() {
     for which in 0..2 {
         let (estimates, truth) = filtered(which, SILENT, |_| ());
         let errors = BaseErrors::of_filter(&estimates, &truth);
@@ -53,7 +54,8 @@ fn without_noise_the_filter_is_where_the_robot_is() {
 /// Under noise the drift is as large as the filter says, on a robot that stands and on one that jumps: in the mean square and over seeds. A filter that is told
 /// of better encoders than there are is noticed by the same measure.
 #[test]
-fn errors_are_as_large_as_the_filter_says() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn errors_are_as_large_as_the_filter_says_at_length() {
     let mut overall = 0.0;
     for seed in 1..=3 {
         for motion in [STANDING, ""] {
@@ -84,7 +86,8 @@ fn a_bias_is_found() {
 
 /// One seed of the shipped campaign.
 #[test]
-fn the_smoother_is_nearer_than_the_filter() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn the_smoother_is_nearer_than_the_filter_at_length() {
     let findings = campaign(&[]).unwrap().run(&|_, _| ()).unwrap();
     let trial = &findings.summary["trials"][0];
     assert_eq!(trial["converged"], true, "{trial}");

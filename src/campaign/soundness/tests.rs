@@ -69,7 +69,8 @@ fn found_of_drives(share: f64, seed: u64) -> Vec<Option<Ledger>> {
 
 /// Some arms have no provable tube under such drives; the two Gen3 have.
 #[test]
-fn drives_that_do_more_than_is_claimed_are_found_out() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn drives_that_do_more_than_is_claimed_are_found_out_at_length() {
     let right: Vec<_> = found_of_drives(1.0, 21).into_iter().flatten().collect();
     assert!(right.len() >= 2 && right.iter().all(|found| found.outside().is_empty()), "{right:?}");
     let used = right.iter().map(|found| found.get(Check::Drift).unwrap().used).fold(0.0, f64::max);
@@ -85,7 +86,8 @@ fn everywhere(found: &[Vec<Check>], check: Check) -> bool {
 }
 
 #[test]
-fn a_right_claim_stands() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_right_claim_stands_at_length() {
     let findings = campaign(1).run(&|_, _| ()).unwrap();
     println!("{}", crate::report::table::align(&findings.table));
     assert!(findings.passed, "{}", findings.verdict);
@@ -93,7 +95,8 @@ fn a_right_claim_stands() {
 }
 
 #[test]
-fn thinner_capsules_are_found_out() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn thinner_capsules_are_found_out_at_length() {
     let thinner = |c: &mut Case| c.robot.stated().shapes.iter_mut().for_each(|s| s.capsule.radius -= 0.005);
     let found = found_out::<Counted>(thinner, 11);
     assert!(everywhere(&found, Check::Collision), "{found:?}");
@@ -110,7 +113,8 @@ fn a_tube_that_is_too_thin_is_found_out() {
 }
 
 #[test]
-fn a_floor_that_the_mass_matrix_does_not_have_is_found_out() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_floor_that_the_mass_matrix_does_not_have_is_found_out_at_length() {
     let higher = |c: &mut Case| {
         c.tube.inertia_floor.iter_mut().chain(&mut c.tube.lag_floor).for_each(|a| *a *= 1.2);
     };
@@ -121,7 +125,8 @@ fn a_floor_that_the_mass_matrix_does_not_have_is_found_out() {
 }
 
 #[test]
-fn forgotten_drift_is_found_out() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn forgotten_drift_is_found_out_at_length() {
     let found = found_out::<Counted>(|c| c.tube.drift_nm.iter_mut().for_each(|d| *d = 0.0), 13);
     // Strips leave more of rho unused than drift takes: it is the bare box that must show it.
     for (arm, found) in campaign(1).arms.iter().zip(&found).filter(|(arm, _)| !arm.correlated) {
@@ -133,7 +138,8 @@ fn forgotten_drift_is_found_out() {
 /// unused that its lean hides in it. A lean that is 3 % too small shows on a pendulum
 /// (`attained::rates`).
 #[test]
-fn a_lean_that_is_left_out_is_found_out() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_lean_that_is_left_out_is_found_out_at_length() {
     let arms = campaign(1).arms;
     for share in [1.0, 0.0] {
         let mut gen3 = 0;
@@ -176,7 +182,8 @@ fn narrow_strips(c: &mut Case) {
 }
 
 #[test]
-fn strips_that_are_too_narrow_are_found_out() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn strips_that_are_too_narrow_are_found_out_at_length() {
     let found = found_out::<Counted>(narrow_strips, 17);
     let arms = campaign(1).arms;
     assert!(arms.iter().any(|arm| arm.correlated));
@@ -226,7 +233,8 @@ mistaken!(Forgetful, true, |error: f64| error);
 mistaken!(Inward, false, |error: f64| -error);
 
 #[test]
-fn a_forgotten_remainder_is_found_out() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_forgotten_remainder_is_found_out_at_length() {
     let found = found_out::<Forgetful>(|_| (), 15);
     assert!(everywhere(&found, Check::Enclosure), "{found:?}");
 }

@@ -22,7 +22,8 @@ fn campaign(change: &[(&str, &str)]) -> Result<TransmissionCampaign, CampaignErr
 
 /// One seed: with its loop and the simulator's parameters the model gives the torques themselves; identified it comes near, without the loop it does not.
 #[test]
-fn the_loop_is_needed_to_tell_the_torque() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn the_loop_is_needed_to_tell_the_torque_at_length() {
     let findings = campaign(&[]).unwrap().run(&|_, _| ()).unwrap();
     let trial = &findings.summary["trials"][0];
     let at = |model: &str, motor: usize| trial[model][motor].as_f64().unwrap();

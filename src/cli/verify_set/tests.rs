@@ -381,7 +381,8 @@ fn a_log_that_was_changed_with_its_hash_is_refused() {
 }
 
 #[test]
-fn bounds_and_multipliers_that_were_changed_are_named() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn bounds_and_multipliers_that_were_changed_are_named_at_length() {
     for case in [&PAYLOAD_CASE, &CONDITIONAL] {
         let proof = case.proof();
         let logs = case.logs(&proof);

@@ -75,7 +75,8 @@ fn used(torques: &[f64], period: f64, window: f64, shift: f64, early: f64) -> f6
 /// Whatever the torques and however early or late they are, the truth is within the radius; and where they are level around the windows'
 /// ends it is used up, so that a charge 3 % smaller, one without the sensor's error in it, or none would lose the truth.
 #[test]
-fn late_torques_stay_within_their_charge_and_use_it_up() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn late_torques_stay_within_their_charge_and_use_it_up_at_length() {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     for (period, window, shift) in [(0.01, 0.1, 0.013), (0.02, 0.1, 0.004), (0.001, 0.02, 0.003)] {
         for _ in 0..20 {

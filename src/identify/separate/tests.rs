@@ -173,7 +173,8 @@ pub(crate) fn widest(set: &ParameterSet, other: &ParameterSet) -> f64 {
 /// Spans tighten what whole windows leave, the truth stays inside, and what is found within the time of an update is nearly what all spans
 /// together would tell.
 #[test]
-fn sets_are_nearly_those_of_the_program_with_all_rows() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn sets_are_nearly_those_of_the_program_with_all_rows_at_length() {
     for seed in 0..2 {
         let (theta, found) = sets(seed, 3.0, IdentifierOptions::default());
         let once = Effort { remakes: 0, ..Effort::default() };

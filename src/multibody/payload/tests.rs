@@ -36,12 +36,14 @@ fn check_the_most_probable(seed: u64, noise: Noise) {
 }
 
 #[test]
-fn the_most_probable_payload_lies_in_the_guaranteed_set() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn the_most_probable_payload_lies_in_the_guaranteed_set_at_length() {
     check_the_most_probable(700, Noise::Uniform);
 }
 
 #[test]
-fn the_most_probable_payload_lies_in_the_guaranteed_set_whatever_signs_errors_keep() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn the_most_probable_payload_lies_in_the_guaranteed_set_whatever_signs_errors_keep_at_length() {
     check_the_most_probable(701, Noise::Corner);
 }
 

@@ -64,7 +64,8 @@ fn wide(robot: &Arm) -> ParameterSet {
 }
 
 #[test]
-fn gradients_agree_with_differences() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn gradients_agree_with_differences_at_length() {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     // Nine joints need two passes of dual numbers; the small robot has a sliding joint.
     for mut robot in [arm(7), arm(9), small_robot()] {

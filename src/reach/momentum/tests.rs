@@ -428,7 +428,8 @@ fn the_robust_torque_outweighs_coupling_error_and_turning() {
 }
 
 #[test]
-fn a_base_that_leans_is_charged_with_what_it_changes() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_base_that_leans_is_charged_with_what_it_changes_at_length() {
     let lean = |robot: &Arm, degrees: f64| {
         robot.with_uncertainty(Uncertainty { gravity_direction_deg: degrees, ..robot.uncertainty() }).unwrap()
     };

@@ -119,7 +119,8 @@ fn the_leg_of_digit_finds_friction_armature_and_offset_of_its_motors() {
 
 /// The leg was simulated with a line up to 0.1 rad/s. It is found from far above and from far below, and with it what was drawn.
 #[test]
-fn the_speed_up_to_which_friction_is_a_line_is_found() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn the_speed_up_to_which_friction_is_a_line_is_found_at_length() {
     for stated in [0.6, 0.013] {
         let shorter = [
             ("duration_s = 3.0", "duration_s = 1.5"),

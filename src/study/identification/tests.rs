@@ -126,7 +126,8 @@ fn friction_is_found_and_lies_in_the_set() {
 }
 
 #[test]
-fn a_payload_is_found_from_its_recording() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_payload_is_found_from_its_recording_at_length() {
     let robot = arm();
     let prior = prior(&robot);
     let mut rng = ChaCha8Rng::seed_from_u64(5);

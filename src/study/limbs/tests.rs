@@ -163,7 +163,8 @@ impl Data {
 }
 
 #[test]
-fn everything_learnt_predicts_unseen_torques_to_their_noise() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn everything_learnt_predicts_unseen_torques_to_their_noise_at_length() {
     let data = data(false, 20.0);
     let findings = data.learn(LimbUnknown::Everything);
     assert!(!findings.passive_measured && findings.limbs.len() == 4);
@@ -195,7 +196,8 @@ fn everything_learnt_predicts_unseen_torques_to_their_noise() {
 
 /// With the links known, friction of every motor is what it is, within what is told.
 #[test]
-fn friction_is_found_within_its_deviations() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn friction_is_found_within_its_deviations_at_length() {
     let mut data = data(true, 10.0);
     for (i, joint) in data.robot.joints.iter_mut().skip(1).enumerate() {
         joint.inertia.copy_from_slice(&data.theta[INERTIAL * i..INERTIAL * (i + 1)]);

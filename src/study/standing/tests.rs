@@ -277,7 +277,8 @@ fn search<'a>(task: &'a StandingTask<'a>) -> Search<'a> {
 
 /// Values and limits by coefficients, against motions whose coefficients are a little larger and smaller.
 #[test]
-fn slopes_are_those_of_differences() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn slopes_are_those_of_differences_at_length() {
     let mut rng = ChaCha8Rng::seed_from_u64(6);
     for mut robot in [load_model("go1").unwrap(), load_model("talos_reduced").unwrap()] {
         robot.friction_speed_rad_s = SMOOTH_RAD_S;
@@ -352,7 +353,8 @@ fn limits_one_by_one_are_those_of_a_look() {
 
 /// Of a motion that is made better, limits are looked at between samples as well: it is found large as it is.
 #[test]
-fn limits_between_samples_are_kept_by_the_search() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn limits_between_samples_are_kept_by_the_search_at_length() {
     let robot = load_model("go1").unwrap();
     let task = StandingTask { goal: Goal::Deviations, evaluations: (20, 2000), repeats: 4, ..go1(&robot) };
     let mut search = search(&task);

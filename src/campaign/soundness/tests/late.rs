@@ -7,7 +7,8 @@ use crate::campaign::soundness::late::LateCase;
 use crate::robot::Spring;
 
 #[test]
-fn late_arms_keep_what_their_plans_say_and_what_is_wrong_is_found_out() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn late_arms_keep_what_their_plans_say_and_what_is_wrong_is_found_out_at_length() {
     let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/campaigns/soundness_late.toml"));
     let text = std::fs::read_to_string(path).unwrap();
     let campaign = Soundness::new(path, crate::campaign::parse(path, &text).unwrap()).unwrap();
@@ -44,7 +45,8 @@ fn late_arms_keep_what_their_plans_say_and_what_is_wrong_is_found_out() {
 
 /// Links on springs are not where the plan has their joints; what is left between them and what they must not touch is that of a rigid arm less what springs bend by.
 #[test]
-fn an_arm_on_springs_keeps_what_its_plan_says() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn an_arm_on_springs_keeps_what_its_plan_says_at_length() {
     let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/campaigns/soundness_late.toml"));
     let text = std::fs::read_to_string(path).unwrap();
     let campaign = Soundness::new(path, crate::campaign::parse(path, &text).unwrap()).unwrap();

@@ -77,7 +77,8 @@ pub(crate) fn found_of_a_jump() -> (Findings, String) {
 /// What no torque shows: an angle that jumps by 0.005 rad. It is found and named, with factors that are enough, and no interval
 /// is shown as if nothing were.
 #[test]
-fn encoders_that_contradict_their_bounds_refute_them() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn encoders_that_contradict_their_bounds_refute_them_at_length() {
     let Jump { robot, prior, theta, logs, options } = Jump::new();
     let study = study(&robot, &prior, &logs, &options);
     let findings = study.run().unwrap();
@@ -229,17 +230,18 @@ fn false_torques(seed: u64) -> (bool, bool) {
     (refuted, shown)
 }
 
-/// One seed of each way to be false.
+/// The first way to be false.
 #[test]
 fn after_a_refutation_the_truth_is_inside_or_no_interval_is_shown() {
-    let found: Vec<_> = (0..3).map(false_torques).collect();
-    assert!(found.iter().all(|(refuted, _)| *refuted), "{found:?}");
+    let (refuted, _) = false_torques(0);
+    assert!(refuted);
 }
 
 #[test]
 #[ignore = "long: cargo test --release --tests -- --ignored at_length"]
 fn after_a_refutation_the_truth_is_inside_or_no_interval_is_shown_at_length() {
     let found: Vec<_> = (0..6).map(false_torques).collect();
+    assert!(found.iter().take(3).all(|(refuted, _)| *refuted), "{found:?}");
     assert!(found.iter().filter(|(refuted, _)| *refuted).count() >= 3, "{found:?}");
 }
 

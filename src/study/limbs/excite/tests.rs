@@ -138,7 +138,8 @@ fn least_distance(linked: &LinkedModel, found: &ExcitingMotions, count: usize) -
 }
 
 #[test]
-fn limbs_that_move_at_the_same_time_keep_their_distance() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn limbs_that_move_at_the_same_time_keep_their_distance_at_length() {
     let linked = load_model_with_shapes("digit").unwrap();
     for (clearance_m, seed, finer) in [(0.01, 1, 10), (0.02, 2, 2)] {
         let found = ExcitationTask { seed, ..with_shapes(&linked, clearance_m) }.run().unwrap();

@@ -156,7 +156,8 @@ fn mcap(text: &str, names: &[&str]) -> Vec<u8> {
 /// The same recording as a CSV file and as joint states of a ROS 2 bag, of all joints and of the motors alone.
 #[cfg(feature = "mcap")]
 #[test]
-fn bags_say_what_tables_say() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn bags_say_what_tables_say_at_length() {
     let robot = load_model("digit").unwrap();
     let held = robot.with_base_held();
     let theta = truth(&held, &mut ChaCha8Rng::seed_from_u64(7));

@@ -6,7 +6,8 @@ use super::*;
 const PLANTED: [(&str, f64); 3] = [("left_knee", 0.5), ("right_hip_yaw", 1.8), ("left_elbow", 0.6)];
 
 #[test]
-fn planted_exponents_are_found() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn planted_exponents_are_found_at_length() {
     let robot = load_model("digit").unwrap();
     let held = robot.with_base_held();
     let theta = truth(&held, &mut ChaCha8Rng::seed_from_u64(7));

@@ -86,7 +86,8 @@ fn still(leg: &Model, domain: &ClosureDomain) -> [Vec<f64>; 3] {
 }
 
 #[test]
-fn without_errors_rows_are_exact() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn without_errors_rows_are_exact_at_length() {
     let (leg, domain, theta) = case();
     let waves = Waves::draw(&leg, &domain, &mut ChaCha8Rng::seed_from_u64(3));
     let bounds = FrictionAssumptions { acceleration: waves.acceleration(), ..exact() };

@@ -136,6 +136,6 @@ fn the_truth_is_inside_at_length() {
 /// What the documentation tells: `cargo test --release --lib study::limbs::guaranteed -- --ignored --nocapture five_hundred`
 #[test]
 #[ignore = "500 trials: some ten minutes"]
-fn the_truth_is_inside_in_five_hundred_trials() {
+fn five_hundred_trials() {
     run(500);
 }

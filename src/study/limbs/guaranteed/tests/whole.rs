@@ -60,7 +60,8 @@ fn log(samples: Vec<Sample>) -> [MotorLog; 1] {
 }
 
 #[test]
-fn motors_of_all_limbs_keep_their_own_bounds() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn motors_of_all_limbs_keep_their_own_bounds_at_length() {
     let robot = load_model("digit").unwrap().with_base_held();
     let domain = ClosureDomain::of(&robot).unwrap();
     let motors = motors_and_base(&robot);
