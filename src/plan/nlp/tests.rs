@@ -240,13 +240,13 @@ fn the_deadline_is_kept() {
         std::thread::sleep(Duration::from_millis(5));
         around_the_ball(k)
     });
-    let begin = Instant::now();
-    let deadline = Some(begin + Duration::from_millis(40));
+    let deadline = Some(Instant::now() + Duration::from_millis(40));
     let options = NlpOptions { deadline, ..NlpOptions::default() };
     let mut program = Test { n: 7, needed: 0.0, function };
     let solution = solve(&mut program, &[-0.8; 7], &options).unwrap();
     assert!(matches!(solution.stopped, Stopped::Deadline));
-    assert!(begin.elapsed() < Duration::from_millis(200));
+    // No machine can do more than eight before it, and one may be under way.
+    assert!(solution.evaluations <= 9, "{}", solution.evaluations);
 }
 
 #[test]
