@@ -107,11 +107,14 @@ fn the_table_of_contents_is_complete() {
 fn the_readme_is_short_and_has_two_commands_that_do_all() {
     let readme = text(&root().join("README.md"));
     assert!(readme.len() <= README, "{} bytes, at most {README} are read", readme.len());
-    for command in
-        ["cargo run --release -- run scenarios/dumbbell_c_8lb.toml --untimed", "cargo test --release"]
-    {
+    for command in ["cargo try run scenarios/dumbbell_c_8lb.toml --untimed", "cargo test --release"] {
         assert!(readme.contains(&format!("```sh\n{command}\n```")), "{command}");
     }
+    let aliases = text(&root().join(".cargo/config.toml"));
+    assert!(
+        aliases.contains("try = \"run --profile quick --no-default-features --features cli --\""),
+        "{aliases}"
+    );
 }
 
 #[test]

@@ -27,11 +27,11 @@ pub fn table(result: &StudyResult) -> String {
         "{rule}\n  {} · {} · {} after {} iterations, {:.2} s\n{rule}\n",
         result.name, result.robot, result.status, result.iterations, result.seconds
     );
-    let heading = ["parameter", "start", "estimate", "deviation", "coloured", "truth", "error", "unit"];
-    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    let by_blocks = has_blocks(result);
+    let mut rows = vec![heading(by_blocks).map(str::to_owned).collect::<Vec<_>>()];
     for row in &result.parameters {
         let mut cells = vec![format!("{} {}", row.place, row.name)];
-        cells.extend(numbers(row));
+        cells.extend(numbers(row, by_blocks));
         cells.push(row.unit.clone());
         rows.push(cells);
     }
@@ -88,17 +88,26 @@ fn costs(result: &StudyResult) -> Vec<Vec<String>> {
     rows
 }
 
-/// Start, estimate, both deviations, truth, relative error.
-fn numbers(row: &ParameterRow) -> [String; 6] {
+/// Whether deviations by blocks were asked for and found.
+fn has_blocks(result: &StudyResult) -> bool {
+    result.parameters.iter().any(|row| row.block_deviation.is_some())
+}
+
+/// The heading of the table of parameters.
+fn heading(by_blocks: bool) -> impl Iterator<Item = &'static str> {
+    let deviations = ["parameter", "start", "estimate", "deviation", "coloured"].into_iter();
+    deviations.chain(by_blocks.then_some("by blocks")).chain(["truth", "error", "unit"])
+}
+
+/// Start, estimate, all deviations, truth, relative error.
+fn numbers(row: &ParameterRow, by_blocks: bool) -> Vec<String> {
     let error = row.truth.filter(|t| *t != 0.0).map(|t| ((row.estimate - t) / t).abs());
-    [
-        figure(row.start),
-        figure(row.estimate),
-        row.deviation.map_or("∞".to_owned(), figure),
-        row.coloured_deviation.map_or("∞".to_owned(), figure),
-        figure(row.truth.unwrap_or(f64::NAN)),
-        percent(error),
-    ]
+    let open = |deviation: Option<f64>| deviation.map_or("∞".to_owned(), figure);
+    let mut cells =
+        vec![figure(row.start), figure(row.estimate), open(row.deviation), open(row.coloured_deviation)];
+    cells.extend(by_blocks.then(|| open(row.block_deviation)));
+    cells.extend([figure(row.truth.unwrap_or(f64::NAN)), percent(error)]);
+    cells
 }
 
 /// The estimated states as CSV.
@@ -139,10 +148,13 @@ fn page(result: &StudyResult) -> Result<String, ReportError> {
     body += "<section><h2>Convergence</h2><p>Decimal logarithms of the cost (blue) and of the sum of all gaps (orange) over \
              the iterations.</p>";
     body += &convergence(result)?;
-    body += "</section><section><h2>Parameters</h2><div class=\"wide\"><table><tr><th>parameter</th><th>start</th><th>estimate</th>\
-             <th>deviation</th><th>coloured</th><th>truth</th><th>error</th><th>unit</th></tr>";
+    body += "</section><section><h2>Parameters</h2><div class=\"wide\"><table><tr>";
+    let by_blocks = has_blocks(result);
+    body.extend(heading(by_blocks).map(|name| format!("<th>{name}</th>")));
+    body += "</tr>";
     for row in &result.parameters {
-        let cells: String = numbers(row).iter().map(|c| format!("<td>{}</td>", escape(c))).collect();
+        let cells: String =
+            numbers(row, by_blocks).iter().map(|c| format!("<td>{}</td>", escape(c))).collect();
         let (place, name, unit) = (escape(&row.place), escape(&row.name), escape(&row.unit));
         let _ = write!(body, "<tr><td>{place} {name}</td>{cells}<td>{unit}</td></tr>");
     }

@@ -160,6 +160,7 @@ pub struct Recording {
 }
 
 /// The truth behind a recording.
+#[derive(Clone)]
 pub struct Sealed {
     parameters: Vec<f64>,
     states: Vec<Vec<f64>>,

@@ -3,6 +3,7 @@
 //! [`EstimationStudy::load`] reads `scenarios/estimation/*.toml`; a simulated truth goes into the recording's seal and is opened by
 //! [`EstimationStudy::run`] only after the estimate stands.
 
+mod blocks;
 mod choice;
 mod combinations;
 mod file;
@@ -39,6 +40,7 @@ use crate::robot::Model;
 use crate::simulate::Sealed;
 use crate::study::external::ExternalTorque;
 use crate::study::validation::ValidationFinding;
+use blocks::into_rows;
 use choice::Shown;
 pub use choice::{EstimateChoice, EstimationMethod, MethodValidation, UnseenTorqueError};
 pub use combinations::{BaseParameterRow, BaseRows};
@@ -57,7 +59,7 @@ use result::{collapses, physical, rows, warnings, words};
 const START: f64 = 0.05;
 
 /// A loaded problem.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct EstimationStudy {
     /// Name of the problem.
     pub name: String,
@@ -105,6 +107,8 @@ pub struct EstimationStudy {
     pub noise: NoiseUse,
     /// Where the speed below which Coulomb friction is a straight line comes from.
     pub friction_speed: FrictionSpeedUse,
+    /// Number of blocks of samples that are left out one after the other, for deviations by blocks ([`ParameterRow::block_deviation`]); nothing: none.
+    pub deviation_blocks: Option<usize>,
     /// What becomes of times at which torques from outside are noticed.
     pub outside: OutsideTorques,
     /// Number of samples that are solved first, for the parameters from which the whole log starts.
@@ -128,6 +132,8 @@ struct Found {
     trajectory: Trajectory,
     residuals: Vec<ResidualRow>,
     shown: Shown,
+    /// Deviations by blocks, or why there are none; nothing where they are not asked for.
+    blocks: Option<Result<Vec<f64>, String>>,
 }
 
 impl EstimationStudy {
@@ -263,7 +269,8 @@ impl EstimationStudy {
         self.settle_friction_speed()?;
         let settled = self.settle_noise()?;
         let problem = self.problem()?;
-        let found = self.find(&problem, settled.as_ref().map(|(_, theta)| &theta[..]), clock)?;
+        let mut found = self.find(&problem, settled.as_ref().map(|(_, theta)| &theta[..]), clock)?;
+        found.blocks = self.by_blocks(&found.shown);
         self.told(&problem, found, external_torques, settled.map(|(finding, _)| finding))
     }
 
@@ -289,7 +296,7 @@ impl EstimationStudy {
         let coloured = self.coloured(problem, &mut solver, &posterior)?;
         let own = Regressed { theta: trajectory.theta.clone(), posterior, coloured };
         let shown = self.shown(problem, chosen.map(|(choice, _)| choice), own)?;
-        Ok(Found { outcome, seconds, trajectory, residuals: leftover.rows(), shown })
+        Ok(Found { outcome, seconds, trajectory, residuals: leftover.rows(), shown, blocks: None })
     }
 
     /// What was found, in rows and words; opens the seal.
@@ -300,7 +307,7 @@ impl EstimationStudy {
         external_torques: Vec<ExternalTorque>,
         noise: Option<NoiseFinding>,
     ) -> Result<StudyResult, EstimateError> {
-        let Found { outcome, seconds, trajectory, residuals, shown } = found;
+        let Found { outcome, seconds, trajectory, residuals, shown, blocks } = found;
         let Shown { choice, estimate, others, warning } = shown;
         let Regressed { theta, posterior, coloured } = &estimate;
         let start = problem.guess_theta();
@@ -318,6 +325,7 @@ impl EstimationStudy {
             .chain(self.outside_warnings(&external_torques))
             .chain(collapsed)
             .chain(warning)
+            .chain(into_rows(blocks, &mut parameters))
             .chain(base.iter().flat_map(BaseRows::warnings))
             .chain(residuals.iter().filter_map(ResidualRow::warning))
             .chain(warnings(problem, &outcome, posterior, &self.deviations.theta, base.is_some()))

@@ -363,6 +363,7 @@ fn row(p: &crate::discrete::estimator::ParameterEstimate) -> ParameterRow {
         estimate: p.value,
         deviation: p.deviation,
         coloured_deviation: p.coloured_deviation,
+        block_deviation: None,
         truth: None,
     }
 }

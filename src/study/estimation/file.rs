@@ -343,6 +343,9 @@ pub(super) struct Solver {
     /// Whether `friction_speed_rad_s` is as stated (`stated`), or is found as that which explains the samples best (`found`).
     #[serde(default)]
     pub friction_speed: FrictionSpeedUse,
+    /// Number of blocks of consecutive samples that are left out one after the other, for deviations that hold where errors last or differ between parts of a
+    /// recording: at least 4, each longer than what errors remember; as many estimates more. Left out: no such deviations.
+    pub deviation_blocks: Option<usize>,
     /// Length of a first part of the log that is solved on its own, for the parameters from which the whole one starts, s.
     pub first_part_s: Option<f64>,
 }
@@ -360,6 +363,7 @@ impl Default for Solver {
             method: None,
             noise: NoiseUse::default(),
             friction_speed: FrictionSpeedUse::default(),
+            deviation_blocks: None,
             first_part_s: None,
         }
     }

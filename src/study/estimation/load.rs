@@ -69,6 +69,7 @@ impl EstimationStudy {
             description: file.description.clone(),
             options: reader.options(&file)?,
             first_part: reader.first_part(&file, &log)?,
+            deviation_blocks: reader.blocks(&file, &log)?,
             method: file.solver.method,
             noise: file.solver.noise,
             friction_speed: file.solver.friction_speed,

@@ -45,6 +45,10 @@ pub struct ParameterRow {
     pub deviation: Option<f64>,
     /// The same without the belief that errors are as large as stated and independent ([`ColouredCovariance`]).
     pub coloured_deviation: Option<f64>,
+    /// How far estimates without one block of the samples each scatter, where that was asked for: right also where errors last, or differ between
+    /// parts of a recording.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block_deviation: Option<f64>,
     /// The truth, where it is known.
     pub truth: Option<f64>,
 }
@@ -185,6 +189,7 @@ pub(super) fn rows(
             deviation: posterior.deviation(&slope.row(i).transpose()),
             coloured_deviation: (posterior.deviation(&slope.row(i).transpose()))
                 .map(|_| coloured.deviation(&slope.row(i).transpose())),
+            block_deviation: None,
             truth: None,
         })
         .collect()
