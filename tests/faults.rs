@@ -120,7 +120,8 @@ fn an_arm_that_stands_elsewhere_is_not_released_at_length() {
 }
 
 #[test]
-fn a_frozen_encoder_is_noticed_at_its_first_tick() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_frozen_encoder_is_noticed_at_its_first_tick_at_length() {
     let found = broken("frozen_encoder");
     let (joint, by) = told(&found);
     assert!(joint == "joint_4" && by > 10.0 && (found.t - 2.0).abs() < 2e-3, "{found:?}");

@@ -55,7 +55,8 @@ fn from_file(name: &str, change: &str, kept: impl Fn(f64) -> bool) -> StudyResul
 }
 
 #[test]
-fn gaps_in_a_log_do_not_turn_the_stand() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn gaps_in_a_log_do_not_turn_the_stand_at_length() {
     let whole = from_file("furuta_release", "", |_| true);
     let gaps = from_file("furuta_release", "", |t| !(0.7..0.85).contains(&(t % 1.5)));
     assert!(gaps.residuals[0].count < whole.residuals[0].count - 80);

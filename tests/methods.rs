@@ -84,7 +84,8 @@ fn what_a_controller_believes_counts() {
 
 /// A Fourier series that knows of no obstacles runs into them, and the auditor sees it.
 #[test]
-fn unproven_excitation_is_judged_by_the_true_state() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn unproven_excitation_is_judged_by_the_true_state_at_length() {
     let mut preset = MethodPreset::find("grav-pid-excit").unwrap();
     if let surelift::benchmark::Learning::Fourier(series) = &mut preset.learns {
         series.evaluations = 20;

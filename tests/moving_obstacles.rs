@@ -153,7 +153,8 @@ fn what_is_faster_than_stated_ends_the_run_in_the_braking_part() {
 
 /// An arm that stands is touched by what goes through it: told apart from a collision, and no harm to what is promised.
 #[test]
-fn what_walks_into_the_resting_arm_is_told_apart() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn what_walks_into_the_resting_arm_is_told_apart_at_length() {
     let person = "[timing]\npatience_s = 8.0\n[[obstacles]]\nname = \"person\"\ncenter_m = [0.55, 2.4, 0.1]\nsize_m = [0.5, 0.6, 1.8]\n\
                   speed_m_s = 1.6\npath = [{ at_s = 2.4, offset_m = [0.0, -3.0, 0.0] }, { at_s = 6.0, offset_m = [0.0, -7.0, 0.0] }]\n";
     let (_folder, path) = variant("walks_through", person);

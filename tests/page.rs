@@ -136,7 +136,8 @@ fn the_poses_are_those_of_the_log() {
 
 /// The arm is never outside of what is shown as certified for the plan in force.
 #[test]
-fn the_arm_stays_in_the_volume_that_is_shown() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn the_arm_stays_in_the_volume_that_is_shown_at_length() {
     let replay = RUN.replay();
     let period = RUN.robot.gains().period_s;
     let mut inside = 0;

@@ -289,7 +289,8 @@ impl Follower {
 
 /// On ground that holds no more than what the motion was made for, feet neither slip nor lift, and soles do not tilt; with a third of what the motion uses they do.
 #[test]
-fn feet_stay_where_they_stand() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn feet_stay_where_they_stand_at_length() {
     let folder = tempfile::tempdir().unwrap();
     let quadruped =
         |robot, friction| Follower { robot, feet: QUADRUPED, stand: "0,0.8,-1.6", friction, sole_m: None };

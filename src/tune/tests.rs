@@ -220,7 +220,8 @@ fn scara() -> (tempfile::TempDir, PathBuf) {
 }
 
 #[test]
-fn a_joint_that_slides_is_tuned_in_metres_and_newtons() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_joint_that_slides_is_tuned_in_metres_and_newtons_at_length() {
     let (_folder, toml) = scara();
     let study = TuningProblem::of_robot(&toml).unwrap();
     let (joints, range) = (&study.arm.robot.joints, &study.arm.range);

@@ -73,7 +73,8 @@ fn errors_are_as_large_as_the_filter_says_at_length() {
 
 /// A gyroscope's bias is found by the filter that looks for it, and taken out of the rates.
 #[test]
-fn a_bias_is_found() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_bias_is_found_at_length() {
     let bias = Vector3::new(0.015, -0.01, 0.005);
     let disturb = |r: &mut Readings| r.rates.iter_mut().for_each(|rate| *rate += bias);
     let (ignorant, _) = filtered(0, STANDING, disturb);

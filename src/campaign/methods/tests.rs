@@ -20,7 +20,8 @@ fn loaded(text: &str) -> Result<Box<dyn Campaign>, CampaignError> {
 }
 
 #[test]
-fn runs_are_the_same_whatever_is_known_of_them_before() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn runs_are_the_same_whatever_is_known_of_them_before_at_length() {
     let campaign = loaded(&few("[\"grav-pid\", \"adap-1\"]", "[\"4lb\", \"8lb\"]")).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let first = campaign.go_on(&Journal::open(folder.path(), false).unwrap(), &|_, _| ()).unwrap();

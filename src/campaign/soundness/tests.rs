@@ -103,7 +103,8 @@ fn thinner_capsules_are_found_out_at_length() {
 }
 
 #[test]
-fn a_tube_that_is_too_thin_is_found_out() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_tube_that_is_too_thin_is_found_out_at_length() {
     let found = found_out::<Counted>(|c| c.tube.gains.v_max *= 0.95 * 0.95, 12);
     for check in [Check::Position, Check::LevelOfV] {
         assert!(everywhere(&found, check), "{check:?} was not, only {found:?}");
@@ -160,7 +161,8 @@ fn a_lean_that_is_left_out_is_found_out_at_length() {
 }
 
 #[test]
-fn a_set_that_is_too_small_is_found_out() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_set_that_is_too_small_is_found_out_at_length() {
     let shrink = |c: &mut Case| {
         let (center, radius) = (c.set.center(), c.set.radius());
         for p in 0..center.len() {
@@ -240,7 +242,8 @@ fn a_forgotten_remainder_is_found_out_at_length() {
 }
 
 #[test]
-fn a_rounding_the_wrong_way_is_found_out() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_rounding_the_wrong_way_is_found_out_at_length() {
     let found = found_out::<Inward>(|_| (), 16);
     assert!(everywhere(&found, Check::Enclosure), "{found:?}");
 }

@@ -57,7 +57,8 @@ fn the_identified_model_tracks_as_the_true_one_does_at_length() {
 
 /// A foot that stands all the time is compared with nothing, and that is told.
 #[test]
-fn feet_that_never_step_are_refused() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn feet_that_never_step_are_refused_at_length() {
     let stands = "[problem.held_out]\ncontact = [{ lifted_s = [] }]\n\n[problem.held_out.simulate]";
     let campaign = campaign(&[("[problem.held_out.simulate]", stands)]).unwrap();
     let error = campaign.make(0).unwrap_err().to_string();

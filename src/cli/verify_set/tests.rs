@@ -341,7 +341,8 @@ fn a_log_that_was_changed_in_one_number_is_refused() {
 
 /// Whoever changes a reading may change the hash as well.
 #[test]
-fn a_log_that_was_changed_with_its_hash_is_refused() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_log_that_was_changed_with_its_hash_is_refused_at_length() {
     let case = &PAYLOAD_CASE;
     let proof = case.proof();
     let logs = case.logs(&proof);
@@ -428,7 +429,8 @@ fn bounds_and_multipliers_that_were_changed_are_named_at_length() {
 }
 
 #[test]
-fn what_a_set_rests_on_cannot_be_made_smaller() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn what_a_set_rests_on_cannot_be_made_smaller_at_length() {
     let case = &PAYLOAD_CASE;
     for sensor in ["position_rad", "velocity_rad_s", "torque_ratio"] {
         case.refused(&format!("/robot/sensors/{sensor}"), smaller(0.99), "");

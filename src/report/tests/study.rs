@@ -7,7 +7,8 @@ use crate::study::identification::tests::refutations::found_of_a_jump;
 
 /// Terminal, page and JSON name the kind, the joint and what would be enough.
 #[test]
-fn a_jump_is_told_with_its_joint_and_what_would_be_enough() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_jump_is_told_with_its_joint_and_what_would_be_enough_at_length() {
     let (findings, joint) = found_of_a_jump();
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("found");

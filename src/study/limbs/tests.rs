@@ -220,7 +220,8 @@ fn friction_is_found_within_its_deviations_at_length() {
 }
 
 #[test]
-fn samples_that_cannot_be_are_named() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn samples_that_cannot_be_are_named_at_length() {
     let mut data = data(true, 2.0);
     let study = |logs: &[MotorLog], robot: &Model| {
         LimbStudy {

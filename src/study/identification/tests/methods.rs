@@ -117,7 +117,8 @@ fn base_parameters_are_those_of_the_truth() {
 }
 
 #[test]
-fn the_method_that_is_asked_for_is_shown_or_the_reason_told() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn the_method_that_is_asked_for_is_shown_or_the_reason_told_at_length() {
     let (robot, _, samples) = empty_handed(6, 1.0);
     let logs = [through_a_file(&samples, &robot)];
     let prior = Unknown::Friction.default_prior(&robot);

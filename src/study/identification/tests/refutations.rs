@@ -115,7 +115,8 @@ fn encoders_that_contradict_their_bounds_refute_them_at_length() {
 /// The encoders are compared over every step that was recorded: a jump counts where taking the delay out leaves no torque, before a gap
 /// or after one.
 #[test]
-fn a_jump_is_found_where_the_delay_leaves_no_torque() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_jump_is_found_where_the_delay_leaves_no_torque_at_length() {
     let robot = arm();
     let prior = prior(&robot);
     let mut rng = ChaCha8Rng::seed_from_u64(31);

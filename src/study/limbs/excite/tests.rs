@@ -169,7 +169,8 @@ fn without_shapes_limbs_go_through_each_other() {
 
 /// Motions that were found without a look at links are made smaller until these keep their distance, and that is told.
 #[test]
-fn motions_whose_links_come_too_near_are_made_smaller() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn motions_whose_links_come_too_near_are_made_smaller_at_length() {
     let linked = load_model_with_shapes("digit").unwrap();
     let task = with_shapes(&linked, 0.01);
     let held = linked.model.with_base_held();

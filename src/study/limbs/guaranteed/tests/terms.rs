@@ -159,7 +159,8 @@ fn frictionless(leg: &Model, theta: &mut [f64]) {
 }
 
 #[test]
-fn speed_errors_at_the_ends_are_charged_as_one() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn speed_errors_at_the_ends_are_charged_as_one_at_length() {
     let (leg, domain, mut theta) = case();
     frictionless(&leg, &mut theta);
     let motion = still(&leg, &domain);

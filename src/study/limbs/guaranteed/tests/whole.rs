@@ -98,7 +98,8 @@ fn motors_of_all_limbs_keep_their_own_bounds_at_length() {
 }
 
 #[test]
-fn logs_from_which_nothing_may_be_proven_are_refused_by_name() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn logs_from_which_nothing_may_be_proven_are_refused_by_name_at_length() {
     let robot = leg();
     let domain = ClosureDomain::of(&robot).unwrap();
     let mut rng = ChaCha8Rng::seed_from_u64(3);
