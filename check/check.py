@@ -68,6 +68,8 @@ class Plan:
             if "law" in data["tube"]:
                 law = data["tube"]["law"]
                 raise Refused(f"tube: law '{law}': this program proves plans of the first law alone; expected a tube without `law`")
+            if "motor_loops" in data["tube"]:
+                raise Refused("tube motor_loops: this program proves plans whose feedback is in the commands alone; expected a tube without `motor_loops`")
             self._tube(data["tube"])
             self._set(data["set"])
             self._bodies(data["robot"])

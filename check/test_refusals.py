@@ -162,9 +162,12 @@ class Refusals(unittest.TestCase):
         def held(data):
             data["robot"]["shapes"][-1]["joint"] = 2
 
+        def loops(data):
+            data["tube"]["motor_loops"] = {"limit_nm": [1.0] * 7, "gain_nms_rad": [1.0] * 7, "rate_rad_s2": [1.0] * 7}
+
         changes = {
             restless: "does not come to rest", moving: "does not start at rest", period: "period_s", stiction: "stiction",
-            ticks: "layer_ticks", lag: "lag_floor", held: "neither",
+            ticks: "layer_ticks", lag: "lag_floor", held: "neither", loops: "motor_loops",
         }
         for change, words in changes.items():
             with self.assertRaisesRegex(check.Refused, words):

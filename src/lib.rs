@@ -90,8 +90,8 @@
 //! - `urdf`: models from files ([`robot::load_model`]);
 //! - `rand`: random configurations ([`robot::configuration::random()`]).
 //! - `cli` (default): the program.
-//! - `studies` (default): what is done at a desk: studies of recordings ([`study`], [`discrete`]), exciting motions, tuning, calibration
-//!   ([`calibrate`]) and campaigns. Without it, compiling takes half of the time; the program runs scenarios and verifies proofs.
+//! - `studies` (default): what is done at a desk: estimates ([`estimate`], [`multibody`]), studies of recordings ([`study`], [`discrete`]),
+//!   exciting motions, tuning, calibration ([`calibrate`]) and campaigns. Without it, compiling takes half of the time; the program runs scenarios and verifies proofs.
 //! - `mcap` (default): recordings in MCAP files.
 //! - `inari`: a second, independently written arithmetic to verify proofs with.
 //!
@@ -119,7 +119,7 @@ pub mod control;
 pub mod discrete;
 pub mod dynamics;
 pub mod enclose;
-#[cfg(feature = "arm")]
+#[cfg(feature = "studies")]
 pub mod estimate;
 #[cfg(feature = "urdf")]
 mod extend;
@@ -133,7 +133,7 @@ pub mod inertia;
 #[cfg(feature = "arm")]
 pub mod job;
 pub mod linear;
-#[cfg(feature = "arm")]
+#[cfg(feature = "studies")]
 pub mod multibody;
 #[cfg(feature = "arm")]
 pub mod plan;

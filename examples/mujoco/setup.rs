@@ -93,7 +93,8 @@ pub struct TimingSetup {
 impl TimingSetup {
     /// Each bound times what `times` has for it.
     pub fn scaled(bounds: TimingBounds, times: [f64; 4]) -> Self {
-        let TimingBounds { reading_age_max_s, command_delay_max_s, jitter_max_s, drive_lag_max_s } = bounds;
+        let TimingBounds { reading_age_max_s, command_delay_max_s, jitter_max_s, drive_lag_max_s, .. } =
+            bounds;
         let [age, delay, jitter, lag] = times;
         Self {
             reading_age_max_s: age * reading_age_max_s,

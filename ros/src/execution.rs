@@ -44,9 +44,10 @@ pub struct Execution {
 }
 
 impl Execution {
-    /// Of a plan of the first law, from rest; `None` for another one.
+    /// Of a plan of the first law, from rest, whose feedback is in the torques; `None` for another one.
     pub fn new(robot: Arc<Arm>, plan: Arc<Plan>) -> Option<Self> {
-        let controller = SupervisedController::new(robot.clone(), &plan.set, plan.tube.energy()?);
+        let tube = plan.tube.energy().filter(|tube| tube.motor_loops.is_none())?;
+        let controller = SupervisedController::new(robot.clone(), &plan.set, tube);
         let desired = plan.curve.state(0.0);
         let effort = vec![0.0; robot.dof()];
         Some(Self { robot, plan, controller, desired, effort, ticks: 0, last_t: 0.0, stopping: None })

@@ -154,8 +154,10 @@ impl PayloadMap {
         gains.period_s = 1.0 / self.file.rates_hz[place.rate];
         let mut sensors = arm.sensors();
         sensors.velocity_rad_s = self.file.velocity_errors_rad_s[place.velocity];
-        let timing =
-            TimingBounds { reading_age_max_s: half_s, command_delay_max_s: half_s, ..TimingBounds::EXACT };
+        // Loops in the motors stay what they are.
+        let age_s = arm.timing().motor_loop_age_max_s;
+        let loops = TimingBounds { motor_loop_age_max_s: age_s, ..TimingBounds::EXACT };
+        let timing = TimingBounds { reading_age_max_s: half_s, command_delay_max_s: half_s, ..loops };
         // Ages are judged against the period: that comes first.
         let exact = arm.with_timing(TimingBounds::EXACT)?;
         exact.with_gains(gains)?.with_timing(timing)?.with_sensors(sensors)
@@ -173,6 +175,9 @@ impl PayloadMap {
         let under = |law: LawTried| {
             Ok::<_, LimitsError>(Provable::of(heaviest(&arm, (&holding.payload, &options), law)?, law))
         };
+        if arm.timing().has_motor_loops() {
+            return under(LawTried::Grid);
+        }
         let momentum = under(LawTried::Momentum)?;
         Ok(if arm.beyond_first_law().is_none() { under(LawTried::Grid)?.or(momentum) } else { momentum })
     }

@@ -4,12 +4,13 @@
 //! constants of the tube that are at least [`Required`] meet the conditions of [`crate::reach::tube`].
 
 use crate::enclose::{Affine, Interval, Rounding};
-use crate::reach::energy::{energy_slack, relative_mass, velocity_slopes};
+use crate::reach::energy::{energy_slack, mass_diagonal, relative_mass, velocity_slopes};
 use crate::reach::extent::growth;
 use crate::reach::gravity::tilt_torques;
 use crate::reach::law::LawBounds;
 use crate::reach::links::sweep_capsules;
 use crate::reach::mass::floor_factor;
+use crate::reach::motor_loops::{MotorNeeds, rates};
 use crate::reach::roundoff::{LAW_ROUNDOFF, RoundoffBounds};
 use crate::reach::strips::PreparedStrips;
 use crate::reach::torque::{JointTorque, drift, joint_torques};
@@ -35,6 +36,8 @@ pub struct Required {
     pub acceleration_bound: Joints<f64>,
     /// h |v_j| / (A_j |r_j|), the largest; the gain condition asks for at most 1.
     pub gain: f64,
+    /// Where the feedback runs in the motors: what their loops need.
+    pub motor_loops: Option<MotorNeeds>,
 }
 
 /// Everything that is proven about one cell. Margins are limit minus proven supremum; negative means not proven.
@@ -90,9 +93,13 @@ impl CellReport {
         let floor = &problem.tube.inertia_floor[..];
         let mass = relative_mass(robot, prepared, &cell, floor, (&mut space.ranges, &mut space.mass));
         let readings: Joints<f64> = (0..n).map(|j| reading_sup(&cell, j)).collect();
-        let law = LawBounds::new(problem.tube, &roundoff, &rho, &readings, floor, (mass.0, &mass.1));
+        let law = match &problem.tube.motor_loops {
+            None => LawBounds::new(problem.tube, &roundoff, &rho, &readings, floor, (mass.0, &mass.1)),
+            Some(loops) => LawBounds::in_motors(loops, &rho, floor),
+        };
         self.relative_mass = mass.0;
         self.required = required(problem, &cell, &roundoff, &torque, (floor, mass.0), &law, space);
+        self.required.motor_loops = in_motors(problem, &cell, rho, &self.required, span, space);
         let limits = |j: usize| -> &JointLimits { &robot.joints[j].limits };
         let position = (0..n).map(|j| {
             limits(j).position.map_or(f64::INFINITY, |(lower, upper)| {
@@ -111,6 +118,22 @@ impl CellReport {
         self.torque = torque;
         self.span = span;
     }
+}
+
+/// What loops in the motors need; none where there are none.
+fn in_motors<const N: usize, R: Rounding>(
+    problem: &Problem<'_>,
+    cell: &Cell<N, R>,
+    rho: Joints<f64>,
+    required: &Required,
+    span: Span,
+    space: &mut CellWorkspace<N, R>,
+) -> Option<MotorNeeds> {
+    let loops = problem.tube.motor_loops.as_ref()?;
+    let robot = problem.robot;
+    let mass = mass_diagonal(robot, &problem.set, cell, (&mut space.ranges, &mut space.mass));
+    let over = (problem.curve, span, robot.timing().motor_loop_age_max_s);
+    Some(MotorNeeds::new((problem.tube, loops), over, cell, rho, mass, &required.acceleration_bound))
 }
 
 /// Upper bound of the command, its own rounding included.
@@ -174,8 +197,22 @@ fn required<const N: usize, R: Rounding>(
     let squares = sum_up(coriolis.iter().zip(floor).map(|(f, a)| div_up(mul_up(*f, *f), *a)));
     let turned = squares.sqrt().next_up();
     let energy_rate = sum_up([law.rho_norm, law.robust_norm, turned]);
-    let r_rate = |j: usize| div_up(energy_rate, floor[j].sqrt().next_down());
-    let acceleration_bound = (0..n).map(|j| add_up(cell.ddqa[j].sup_abs(), r_rate(j))).collect();
+    let in_norm = |j: usize| div_up(energy_rate, floor[j].sqrt().next_down());
+    let (r_rate, energy_rate) = match &tube.motor_loops {
+        None => ((0..n).map(in_norm).collect::<Joints<f64>>(), energy_rate),
+        Some(_) => {
+            // By the inverse of M besides: what bends one joint bends no other as much.
+            let pull: Joints<f64> =
+                (0..n).map(|j| sum_up([torque[j].rho, law.robust[j], coriolis[j]])).collect();
+            let place = (&mut space.forms, &mut space.form_mass);
+            let by_inverse = rates(robot, problem.set.between(), &pull, place);
+            let least = |j: usize| by_inverse.as_ref().map_or(f64::INFINITY, |by| by[j]).min(in_norm(j));
+            let rate: Joints<f64> = (0..n).map(least).collect();
+            let squares = sum_up(rate.iter().zip(floor).map(|(x, a)| mul_up(*a, mul_up(*x, *x))));
+            (rate, energy_rate.min(squares.sqrt().next_up()))
+        }
+    };
+    let acceleration_bound = (0..n).map(|j| add_up(cell.ddqa[j].sup_abs(), r_rate[j])).collect();
 
     // beta >= (h/2) sup sum m_j^2 / A_j + sum delta_r_j (rho_j + |v_j|) + (h/2) |C r| (|rho| + |v|).
     let pull: Joints<f64> = (0..n).map(|j| add_up(torque[j].rho, law.robust[j])).collect();
@@ -202,7 +239,17 @@ fn required<const N: usize, R: Rounding>(
             sum_up([drive_error(robot.drive(j), &torque[j], law.robust[j]), robot.drive(j).unmodelled_nm]);
         *drift = sum_up([*drift, mul_up(gains.period_s, changed), roundoff.torque_nm[j], tilt[j], beside]);
     }
-    Required { floor_factor, drift_nm, hold_power_w, energy_slack_j, acceleration_bound, gain: law.gain }
+    // The power that holding a torque costs is that of the law in the computer.
+    let hold_power_w = if tube.motor_loops.is_some() { 0.0 } else { hold_power_w };
+    Required {
+        floor_factor,
+        drift_nm,
+        hold_power_w,
+        energy_slack_j,
+        acceleration_bound,
+        gain: law.gain,
+        motor_loops: None,
+    }
 }
 
 #[cfg(test)]

@@ -101,6 +101,16 @@ fn check(
     ensure(ticks >= 1.0 && ticks.is_finite(), &|| format!("tube layer_ticks: expected >= 1, found {ticks}"))?;
     let decay = mul_up(gains.alpha, gains.period_s);
     ensure(decay <= 1.0, &|| format!("tube: alpha * period_s is {decay}, above 1"))?;
+    match &tube.motor_loops {
+        None => {}
+        Some(_) if !robot.timing().has_motor_loops() => {
+            let name = &robot.name;
+            return Err(format!(
+                "tube motor_loops: robot '{name}' has no loops in its motors, expected `timing.motor_loop_age_max_s` above 0"
+            ));
+        }
+        Some(loops) => loops.fault(n).map_or(Ok(()), |fault| Err(format!("tube {fault}")))?,
+    }
     for x in drift.iter().chain(acceleration).chain([&tube.hold_power_w, &tube.energy_slack_j]) {
         ensure(*x >= 0.0, &|| format!("tube constants: expected numbers not below 0, found {x}"))?;
     }
@@ -199,6 +209,13 @@ impl<'a> Problem<'a> {
     ) -> impl Iterator<Item = (ConstraintIndex, f64)> + 'r {
         let (tube, needed) = (self.tube, &report.required);
         let relative = |have: f64, need: f64| if have > 0.0 { (have - need) / have } else { have - need };
+        let loops = tube.motor_loops.as_ref().zip(needed.motor_loops.as_ref());
+        let level = loops.map(|(_, needed)| relative(tube.gains.v_max, needed.v_max_j));
+        let aged = loops.into_iter().flat_map(move |(loops, needed)| {
+            let rates = loops.rate_rad_s2.iter().zip(&needed.rate_rad_s2).enumerate();
+            rates.map(move |(j, (have, need))| (ConstraintIndex::LoopRate(j), relative(*have, *need)))
+        });
+        let in_motors = level.map(|margin| (ConstraintIndex::MotorLoops, margin)).into_iter().chain(aged);
         let whole = [
             (ConstraintIndex::HoldPower, relative(tube.hold_power_w, needed.hold_power_w)),
             (ConstraintIndex::EnergySlack, relative(tube.energy_slack_j, needed.energy_slack_j)),
@@ -210,7 +227,7 @@ impl<'a> Problem<'a> {
             let drift = relative(tube.drift_nm[j], needed.drift_nm[j]);
             [(ConstraintIndex::Drift(j), drift), (ConstraintIndex::Acceleration(j), acceleration)]
         });
-        whole.into_iter().chain(joints)
+        whole.into_iter().chain(joints).chain(in_motors)
     }
 
     /// Evaluates every cell of a partition in the arithmetic `R`, in parallel. Asks for memory only if the reports and

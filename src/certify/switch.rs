@@ -36,6 +36,7 @@ use thiserror::Error;
 use crate::enclose::{Affine, Counted};
 use crate::reach::Tube;
 use crate::reach::cell::TIME;
+use crate::reach::motor_loops::MotorLoops;
 use crate::reach::tube::LEVEL;
 use crate::reach::upward::{add_up, div_up, mul_up, sum_up};
 use crate::robot::Arm;
@@ -200,6 +201,19 @@ fn constants(robot: &Arm, tube: &Tube, before: &Predecessor<'_>) -> Result<(), S
             before.excess,
             format!("0 to {MOST_EXCESS:e}"),
         );
+    }
+    let (loops, loops_before) = (&tube.motor_loops, &before.tube.motor_loops);
+    if loops.is_some() != loops_before.is_some() {
+        return Err(StartRefusal::OtherLaw);
+    }
+    let rates = |loops: &Option<Box<MotorLoops>>| loops.as_ref().map(|loops| loops.rate_rad_s2.clone());
+    let pairs = rates(loops).unwrap_or_default().into_iter().zip(rates(loops_before).unwrap_or_default());
+    for ((rate, was), joint) in pairs.zip(&robot.joints) {
+        // What the arm did before the switch is still in readings.
+        if !(rate >= was) {
+            let what = format!("motor_loops.rate_rad_s2 of joint '{}'", joint.name);
+            return refuse(what, rate, format!("at least {was} as before"));
+        }
     }
     let sized = before.curve.dof() == robot.dof() && before.tube.lag_floor.len() == robot.dof();
     if !sized {

@@ -115,6 +115,10 @@ pub enum ConstraintIndex {
     Drift(usize),
     /// The tube's bound on a joint's acceleration.
     Acceleration(usize),
+    /// V_max against what loops in the motors leave.
+    MotorLoops,
+    /// What a reading of a joint's loop in its motor ages by.
+    LoopRate(usize),
     /// The momentum law's nominal mass matrix, or how far the true one may be from it.
     MassMatrix,
     /// The momentum law's robust torque of a joint.
@@ -149,6 +153,8 @@ impl ConstraintIndex {
             ConstraintIndex::Floor => "tube inertia_floor against the mass matrix".to_owned(),
             ConstraintIndex::Drift(j) => format!("tube drift_nm of {}", joint(j)),
             ConstraintIndex::Acceleration(j) => format!("tube acceleration_bound of {}", joint(j)),
+            ConstraintIndex::MotorLoops => "tube v_max against the loops in the motors".to_owned(),
+            ConstraintIndex::LoopRate(j) => format!("tube motor_loops.rate_rad_s2 of {}", joint(j)),
             ConstraintIndex::MassMatrix => "how far the mass matrix may be from the nominal one".to_owned(),
             ConstraintIndex::Robust(j) => format!("tube robust_nm of {}", joint(j)),
             ConstraintIndex::Noise(j) => format!("tube noise_nms of {}", joint(j)),

@@ -144,6 +144,8 @@ mod tests {
             | ConstraintIndex::Floor
             | ConstraintIndex::Drift(_)
             | ConstraintIndex::Acceleration(_)
+            | ConstraintIndex::MotorLoops
+            | ConstraintIndex::LoopRate(_)
             | ConstraintIndex::MassMatrix
             | ConstraintIndex::Robust(_)
             | ConstraintIndex::Noise(_)

@@ -195,7 +195,7 @@ fn drives(arm: &Arm, text: &mut String) {
 /// How late readings and commands may be, if they may be late at all.
 fn timing(arm: &Arm, text: &mut String) {
     let timing = arm.timing();
-    if !timing.is_exact() {
+    if timing.first_above_zero().is_some() {
         let _ = writeln!(
             text,
             "readings up to {} ms old, commands act up to {} ms after their tick, ticks come within {} ms of the control period",
@@ -203,6 +203,10 @@ fn timing(arm: &Arm, text: &mut String) {
             figure(1e3 * timing.command_delay_max_s),
             figure(1e3 * timing.jitter_max_s),
         );
+    }
+    if timing.has_motor_loops() {
+        let age = figure(1e3 * timing.motor_loop_age_max_s);
+        let _ = writeln!(text, "the feedback runs in the motors, with readings up to {age} ms old");
     }
     if timing.drive_lag_max_s > 0.0 {
         let lag = figure(1e3 * timing.drive_lag_max_s);

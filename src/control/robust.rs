@@ -9,7 +9,7 @@ use crate::reach::{PreparedSet, Tube};
 use crate::robot::{Arm, Model};
 use crate::trajectory::JointState;
 
-use super::{Controller, Measured, Tick};
+use super::{Controller, Measured, MotorCommand, Tick};
 
 /// Robust controller for one robot; the parameter set and the tube change with the plan.
 #[derive(Debug, Clone)]
@@ -25,6 +25,8 @@ pub struct RobustController {
     rho: Vec<f64>,
     pull: Vec<f64>,
     v: Vec<f64>,
+    /// Where the feedback runs in the motors: the references of their loops, rad and rad/s.
+    references: [Vec<f64>; 2],
 }
 
 impl RobustController {
@@ -50,6 +52,7 @@ impl RobustController {
             rho: vec![0.0; n],
             pull: vec![0.0; n],
             v: vec![0.0; n],
+            references: [vec![0.0; n], vec![0.0; n]],
             set,
             tube: tube.clone(),
             robot,
@@ -136,6 +139,35 @@ impl RobustController {
         }
     }
 
+    /// What loops in the motors are to do until the next tick; none where the feedback is in the torques of the tick.
+    pub fn motor_command(&self) -> Option<MotorCommand<'_>> {
+        let loops = self.tube.motor_loops.as_ref()?;
+        let [position_rad, velocity_rad_s] = &self.references;
+        let (gain_nms_rad, limit_nm) = (&loops.gain_nms_rad[..], &loops.limit_nm[..]);
+        Some(MotorCommand { position_rad, velocity_rad_s, k_r: self.tube.gains.k_r, gain_nms_rad, limit_nm })
+    }
+
+    /// References of loops in the motors, for the middle of the tick, and what the loops add at its beginning by this reading.
+    fn refer(&mut self, measured: Measured<'_>, desired: &JointState) {
+        let half = 0.5 * self.tube.gains.period_s;
+        for j in 0..self.r.len() {
+            self.references[0][j] = desired.q[j] + half * desired.dq[j];
+            self.references[1][j] = desired.dq[j] + half * desired.ddq[j];
+        }
+        let mut v = std::mem::take(&mut self.v);
+        if let Some(command) = self.motor_command() {
+            for (j, v) in v.iter_mut().enumerate() {
+                *v = command.torque_nm(j, measured.q[j], measured.dq[j]);
+            }
+        }
+        self.v = v;
+    }
+
+    /// What loops in the motors add at the beginning of the last tick, N m; nothing where there are none.
+    pub fn in_motor(&self, joint: usize) -> f64 {
+        if self.tube.motor_loops.is_some() { self.v[joint] } else { 0.0 }
+    }
+
     /// v_j of the last tick, N m, no farther from zero than rho_j: what the arm needed beyond the nominal torques, as far as the set allows it.
     pub fn needed_beyond_nominal(&self, joint: usize) -> f64 {
         let (v, rho) = (self.v[joint], self.rho[joint]);
@@ -188,7 +220,11 @@ impl Controller for RobustController {
             self.rho[j] = law.disturbance(j, by_set);
         }
         let energy = self.energy_bound(measured.q);
-        self.add_robust(energy, tau);
+        if self.tube.motor_loops.is_some() {
+            self.refer(measured, desired);
+        } else {
+            self.add_robust(energy, tau);
+        }
         let mut saturated = false;
         for (t, joint) in tau.iter_mut().zip(&self.robot.joints) {
             let limit = joint.limits.torque;

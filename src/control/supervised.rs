@@ -14,8 +14,8 @@ use crate::trajectory::JointState;
 use super::chatter::{ChatterWatch, TORQUE_SHARE};
 use super::stop::GentleStop;
 use super::{
-    Controller, LawPlan, Measured, MomentumController, MomentumPlan, MomentumTick, RobustController,
-    StartFault, Tick, broken_above_j,
+    Controller, LawPlan, Measured, MomentumController, MomentumPlan, MomentumTick, MotorCommand,
+    RobustController, StartFault, Tick, broken_above_j,
 };
 
 /// The momentum law's robust torque may go from one of its bounds to the other, driven by misread momenta and by what they make the arm do: swings beyond this many
@@ -177,6 +177,14 @@ impl SupervisedController {
         }
     }
 
+    /// What loops in the motors are to do until the next tick: of the law that commands, where it leaves its feedback to them. None once it has stopped.
+    pub fn motor_command(&self) -> Option<MotorCommand<'_>> {
+        match &self.law {
+            Law::Energy(law) if self.stopped.is_none() => law.motor_command(),
+            _ => None,
+        }
+    }
+
     /// Why it has stopped, if it has.
     pub fn stopped(&self) -> Option<StopReason> {
         self.stopped
@@ -258,6 +266,10 @@ impl Controller for SupervisedController {
             told.saturated = self.stop.tick(measured, tau);
         }
         self.commanded.copy_from_slice(tau);
+        if let (None, Law::Energy(law)) = (self.stopped, &self.law) {
+            // A stop begins with what the drives applied.
+            self.commanded.iter_mut().enumerate().for_each(|(j, tau)| *tau += law.in_motor(j));
+        }
         told
     }
 }

@@ -372,7 +372,10 @@ impl<H: Hardware> Cycle<H> {
         let took = begun.elapsed();
         let logged = match self.doing {
             Doing::Standing => self.hardware.hold(&mut self.measured),
-            _ => self.hardware.command(&self.tau, &mut self.measured),
+            _ => match self.controller.motor_command() {
+                Some(loops) => self.hardware.command_loops(&self.tau, &loops, &mut self.measured),
+                None => self.hardware.command(&self.tau, &mut self.measured),
+            },
         };
         // What is told at this tick counts from the next one on.
         self.suspicious |= fault.is_some() || stop.is_some();

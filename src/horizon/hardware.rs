@@ -2,6 +2,7 @@
 
 use nalgebra::Vector3;
 
+use crate::control::MotorCommand;
 use crate::inertia::ParameterSet;
 use crate::plan::Plan;
 
@@ -57,6 +58,18 @@ pub trait Hardware {
     /// measurement is of use; `false` if it was lost.
     fn command(&mut self, tau: &[f64], measured: &mut [f64]) -> bool;
 
+    /// Whether its drives have loops of their own, which [`Hardware::command_loops`] reaches. An arm whose file states such loops is not run without.
+    fn has_motor_loops(&self) -> bool {
+        false
+    }
+
+    /// As [`Hardware::command`], where the feedback runs in the motors: each drive adds what `loops` says of its joint, at a rate of its own, until it gets another command.
+    /// Sensors say the mean of all that was applied. Called only if [`Hardware::has_motor_loops`].
+    fn command_loops(&mut self, tau: &[f64], loops: &MotorCommand<'_>, measured: &mut [f64]) -> bool {
+        let _ = loops;
+        self.command(tau, measured)
+    }
+
     /// Lets the arm's own drives hold it where it stands, for one control period; otherwise as [`Hardware::command`].
     fn hold(&mut self, measured: &mut [f64]) -> bool;
 
@@ -105,6 +118,14 @@ impl<H: Hardware + ?Sized> Hardware for &mut H {
 
     fn command(&mut self, tau: &[f64], measured: &mut [f64]) -> bool {
         (**self).command(tau, measured)
+    }
+
+    fn has_motor_loops(&self) -> bool {
+        (**self).has_motor_loops()
+    }
+
+    fn command_loops(&mut self, tau: &[f64], loops: &MotorCommand<'_>, measured: &mut [f64]) -> bool {
+        (**self).command_loops(tau, loops, measured)
     }
 
     fn hold(&mut self, measured: &mut [f64]) -> bool {

@@ -8,6 +8,7 @@ use super::record::{LogRow, MostProbable};
 use super::task::{ExciteCriterion, HeldObject, Identify, Task};
 use crate::identify::{Identifier, IdentifierOptions, IdentifyError, Method, SetProof, Update};
 use crate::inertia::{INERTIAL, ParameterSet};
+#[cfg(feature = "studies")]
 use crate::multibody::payload;
 use crate::plan::excite::{Criterion, Information};
 use crate::plan::{Plan, tube_fit};
@@ -115,11 +116,16 @@ impl Learner {
         if self.held.identify.method != Method::Map {
             return None;
         }
+        Some(self.estimate(log))
+    }
+
+    #[cfg(feature = "studies")]
+    fn estimate(&self, log: &[LogRow]) -> MostProbable {
         let samples: Vec<_> = log
             .iter()
             .map(|row| Sample { t: row.t, q: row.q.clone(), dq: row.dq.clone(), tau: row.tau.clone() })
             .collect();
-        Some(match payload::estimate(&self.robot, &samples, &self.start) {
+        match payload::estimate(&self.robot, &samples, &self.start) {
             Ok(found) => {
                 let body = self.identifier.set().body(self.robot.end_effector());
                 MostProbable {
@@ -133,7 +139,14 @@ impl Learner {
                 }
             }
             Err(error) => MostProbable { failure: Some(error.to_string()), ..MostProbable::default() },
-        })
+        }
+    }
+
+    /// Nothing that is safe depends on it, so a run without the estimator goes on without its estimate.
+    #[cfg(not(feature = "studies"))]
+    fn estimate(&self, _: &[LogRow]) -> MostProbable {
+        let why = "this program was compiled without the feature `studies`, which has the estimator";
+        MostProbable { failure: Some(why.to_owned()), ..MostProbable::default() }
     }
 
     /// A plan takes over, of which `executed_s` will be executed at least.

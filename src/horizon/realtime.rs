@@ -60,7 +60,7 @@ pub(crate) fn run_realtime_within<H: Hardware + Send>(
     let beginning = Beginning::new(task, &options, observer)?;
     let period_s = beginning.robot.gains().period_s;
     let begun_s = hardware.time();
-    let (remote, control) = connect(beginning.cycle(hardware), period_s, begun_s);
+    let (remote, control) = connect(beginning.cycle(hardware)?, period_s, begun_s);
     Ok(thread::scope(|scope| {
         let thread = scope.spawn(move || control.run());
         // At its end the run lets go of the rings, which ends the other thread.

@@ -105,7 +105,7 @@ pub(crate) fn run_within<H: Hardware>(
     observer: &mut dyn Observer,
 ) -> Result<Record, RunError> {
     let beginning = Beginning::new(task, options, observer)?;
-    let cycles = Inline::new(beginning.cycle(hardware));
+    let cycles = Inline::new(beginning.cycle(hardware)?);
     Ok(beginning.run(cycles, options, observer))
 }
 
@@ -161,10 +161,16 @@ impl Beginning {
     }
 
     /// The control cycle of this run.
-    pub(super) fn cycle<H: Hardware>(&self, hardware: H) -> Cycle<H> {
+    pub(super) fn cycle<H: Hardware>(&self, hardware: H) -> Result<Cycle<H>, RunError> {
+        if self.robot.timing().has_motor_loops() && !hardware.has_motor_loops() {
+            return Err(RunError::Unproven(format!(
+                "robot '{}': its file states loops in its motors (`timing.motor_loop_age_max_s`), but this driver does not reach them: expected one with                  `Hardware::has_motor_loops` and `Hardware::command_loops`",
+                self.robot.name
+            )));
+        }
         let set = self.learner.as_ref().map_or(&self.prior, Learner::set);
         let controller = standing_controller(self.law, &self.robot, set, &self.task.start);
-        Cycle::new(hardware, controller, (self.robot.clone(), &self.prior), &self.task.start)
+        Ok(Cycle::new(hardware, controller, (self.robot.clone(), &self.prior), &self.task.start))
     }
 
     /// The run itself.

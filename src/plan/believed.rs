@@ -149,6 +149,12 @@ impl Believed {
 /// How late readings and commands may be, where the robot says that they are.
 fn late(robot: &Arm) -> String {
     let timing = robot.timing();
+    if timing.has_motor_loops() {
+        return format!(
+            "; loops in the motors use readings that are at most {:e} s old, and cut their torques where the plan says",
+            timing.motor_loop_age_max_s
+        );
+    }
     if timing.is_exact() {
         return String::new();
     }

@@ -21,6 +21,11 @@ pub enum FollowError {
     /// It is proven for the momentum law.
     #[error("the plan is of the momentum law, which the library's loop runs; expected one of the first law")]
     Law,
+    /// Its feedback runs in the motors, which torques do not reach.
+    #[error(
+        "the plan's feedback runs in the motors (`tube.motor_loops`), which the library's loop tells of it; expected one whose feedback is in the torques"
+    )]
+    MotorLoops,
     /// It goes on from a plan before it.
     #[error("the plan starts in motion, after another one; expected one that starts at rest")]
     InMotion,
@@ -44,9 +49,12 @@ impl Follower {
     /// Follows `plan` from its start.
     ///
     /// # Errors
-    /// [`FollowError`] for a plan of the second law, or one that starts in motion.
+    /// [`FollowError`] for a plan of the second law, one whose feedback runs in the motors, or one that starts in motion.
     pub fn new(plan: &Plan) -> Result<Self, FollowError> {
         let tube = plan.tube.energy().ok_or(FollowError::Law)?;
+        if tube.motor_loops.is_some() {
+            return Err(FollowError::MotorLoops);
+        }
         if plan.start != PlanStart::Rest {
             return Err(FollowError::InMotion);
         }

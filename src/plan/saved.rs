@@ -26,10 +26,14 @@ const SCHEMA_MOVING: u32 = 5;
 const SCHEMA_PIECES: u32 = 6;
 /// Version of one that is proven for another law than the first.
 const SCHEMA_LAW: u32 = 7;
+/// Version of one whose feedback runs in the motors.
+const SCHEMA_LOOPS: u32 = 8;
 
 /// Version of a plan file with this scene, curve and tube.
 pub fn schema(scene: &Scene, curve: Pieces<'_>, tube: &TrackingTube) -> u32 {
-    if tube.energy().is_none() {
+    if tube.energy().is_some_and(|tube| tube.motor_loops.is_some()) {
+        SCHEMA_LOOPS
+    } else if tube.energy().is_none() {
         SCHEMA_LAW
     } else if curve.single().is_none() {
         SCHEMA_PIECES
@@ -133,7 +137,7 @@ pub enum PlanError {
         source: serde_json::Error,
     },
     /// The file has another version.
-    #[error("{}: plan schema {found}, this program reads {SCHEMA} to {SCHEMA_LAW}", path.display())]
+    #[error("{}: plan schema {found}, this program reads {SCHEMA} to {SCHEMA_LOOPS}", path.display())]
     Schema {
         /// The file.
         path: PathBuf,
@@ -180,7 +184,7 @@ impl Plan {
         }
         let parse_error = |source| PlanError::Parse { path: path.clone(), source };
         let Version { schema } = serde_json::from_str(text).map_err(parse_error)?;
-        if !(SCHEMA..=SCHEMA_LAW).contains(&schema) {
+        if !(SCHEMA..=SCHEMA_LOOPS).contains(&schema) {
             return Err(PlanError::Schema { path, found: schema });
         }
         // Its robot is checked as it is read; sizes and numbers of the rest are the certifier's to check.
@@ -188,6 +192,7 @@ impl Plan {
         let expected = self::schema(&plan.scene, plan.curve.view(), &plan.tube);
         if plan.schema < expected {
             let why = match expected {
+                SCHEMA_LOOPS => "its feedback runs in the motors",
                 SCHEMA_LAW => "its tube is of another law",
                 SCHEMA_PIECES => "its curve has several pieces",
                 _ => "an obstacle moves",

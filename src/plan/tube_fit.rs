@@ -1,5 +1,7 @@
 //! Chooses the constants of the tube for a plan. A guess with a margin: the certifier decides whether it holds.
 
+mod loops;
+
 use std::sync::Arc;
 
 use crate::certify::cell::Required;
@@ -45,6 +47,7 @@ pub fn initial(robot: &Arm) -> Tube {
         hold_power_w: 0.0,
         energy_slack_j: 0.0,
         acceleration_bound: vec![20.0; n],
+        motor_loops: robot.timing().has_motor_loops().then(|| Box::new(loops::initial(n))),
     }
 }
 
@@ -119,6 +122,7 @@ pub fn ground(
     (held, floors): (Option<&Tube>, &mut FloorFit),
 ) {
     floors.fit(robot, set, curve, &mut tube.inertia_floor);
+    tube.motor_loops.iter_mut().for_each(|loops| loops::begin(loops));
     hold(tube, held);
 }
 
@@ -128,6 +132,8 @@ fn hold(tube: &mut Tube, held: Option<&Tube>) {
         let least = held.map_or(f64::INFINITY, |held| held.lag_floor[j]);
         *lag = tube.inertia_floor[j].min(least);
     }
+    let held = held.and_then(|held| held.motor_loops.as_deref());
+    tube.motor_loops.iter_mut().zip(held).for_each(|(loops, held)| loops::hold(loops, held));
 }
 
 /// Whether the stored constants suit `reports`: they cover what was needed, and the hold power, which costs torque on
@@ -146,12 +152,17 @@ pub fn covers(tube: &Tube, reports: &[CellReport]) -> bool {
             && tube.energy_slack_j >= need.energy_slack_j
             && all(&tube.drift_nm, &need.drift_nm)
             && all(&tube.acceleration_bound, &need.acceleration_bound)
+            && loops::covered(tube, need)
     })
 }
 
-/// Index of the report that needed most hold power; `None` of none.
+/// Index of the report that needed most hold power, or the largest V_max of loops in the motors; `None` of none.
 pub fn busiest(reports: &[CellReport]) -> Option<usize> {
-    let powers = reports.iter().map(|report| report.required.hold_power_w).enumerate();
+    let need = |required: &Required| match &required.motor_loops {
+        Some(needed) => needed.v_max_j,
+        None => required.hold_power_w,
+    };
+    let powers = reports.iter().map(|report| need(&report.required)).enumerate();
     powers.reduce(|most, next| if next.1 > most.1 { next } else { most }).map(|(index, _)| index)
 }
 
@@ -168,7 +179,8 @@ fn growth(tube: &Tube, reports: &[CellReport]) -> f64 {
         let joints = needed.drift_nm.iter().zip(&tube.drift_nm);
         joints.map(|(need, have)| need / have).fold(0.0, f64::max)
     };
-    RESERVE * needed.map(|needed| hold(needed).max(drift(needed))).fold(0.0, f64::max)
+    let grown = |needed: &Required| hold(needed).max(drift(needed)).max(loops::growth(tube, needed));
+    RESERVE * needed.map(grown).fold(0.0, f64::max)
 }
 
 /// Gives the tube constants that cover what `reports` needed, and that hold the position errors of the plan under `held`.
@@ -186,6 +198,7 @@ pub fn adapt(tube: &mut Tube, reports: &[CellReport], held: Option<&Tube>) {
     for (j, bound) in tube.acceleration_bound.iter_mut().enumerate() {
         *bound = largest(&|r| r.required.acceleration_bound[j]);
     }
+    loops::adapt(tube, reports, held);
     tube.hold_power_w = largest(&|r| r.required.hold_power_w);
     tube.energy_slack_j = largest(&|r| r.required.energy_slack_j);
 }

@@ -30,12 +30,7 @@ pub fn relative_mass<const N: usize, R: Rounding>(
     (space, mass): (&mut RecursionStorage<Interval>, &mut MassStorage<Interval>),
 ) -> (f64, Joints<f64>) {
     let n = robot.dof();
-    let q: Joints<Interval> = cell.q.iter().map(|x| x.interval()).collect();
-    space.motion.place(robot, &q);
-    let mass = mass.links(robot, &space.motion, prepared.range());
-    for j in 0..n {
-        mass[n * j + j] = mass[n * j + j] + prepared.range()[robot.joint_index(j).armature];
-    }
+    let mass = mass_range(robot, prepared, cell, (space, mass));
     let bound = |i: usize, j: usize| mass[n * i + j].sup_abs();
     let row = |y: &[f64], i: usize| div_up(sum_up((0..n).map(|j| mul_up(bound(i, j), y[j]))), weights[i]);
     let mut y: Joints<f64> = (0..n).map(|_| 1.0).collect();
@@ -56,6 +51,35 @@ pub fn relative_mass<const N: usize, R: Rounding>(
         [0.25, 0.5, 1.0].into_iter().map(at).fold(sigma, f64::min)
     };
     (sigma, (0..n).map(share).collect())
+}
+
+/// Upper bounds of M_jj(q; theta), transmission inertia included, over the cell and the set, kg m^2 (kg).
+pub fn mass_diagonal<const N: usize, R: Rounding>(
+    robot: &Arm,
+    prepared: &PreparedSet,
+    cell: &Cell<N, R>,
+    space: (&mut RecursionStorage<Interval>, &mut MassStorage<Interval>),
+) -> Joints<f64> {
+    let n = robot.dof();
+    let mass = mass_range(robot, prepared, cell, space);
+    (0..n).map(|j| mass[n * j + j].sup_abs()).collect()
+}
+
+/// M(q; theta) over the cell and the set, row by row.
+fn mass_range<'a, const N: usize, R: Rounding>(
+    robot: &Arm,
+    prepared: &PreparedSet,
+    cell: &Cell<N, R>,
+    (space, mass): (&mut RecursionStorage<Interval>, &'a mut MassStorage<Interval>),
+) -> &'a [Interval] {
+    let n = robot.dof();
+    let q: Joints<Interval> = cell.q.iter().map(|x| x.interval()).collect();
+    space.motion.place(robot, &q);
+    let mass = mass.links(robot, &space.motion, prepared.range());
+    for j in 0..n {
+        mass[n * j + j] = mass[n * j + j] + prepared.range()[robot.joint_index(j).armature];
+    }
+    mass
 }
 
 /// Upper bounds (N m) over the cell and the set, for all y with sum A_j y_j^2 <= 1: of |C(q, y) dq_a + F_v y|_i, what Y theta + F_v dq

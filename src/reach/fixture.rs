@@ -17,5 +17,6 @@ pub(crate) fn tube(robot: &Arm) -> Tube {
         hold_power_w: 0.0,
         energy_slack_j: 0.0,
         acceleration_bound: vec![20.0; n],
+        motor_loops: None,
     }
 }

@@ -14,6 +14,7 @@ pub mod law;
 pub mod links;
 pub mod mass;
 pub mod momentum;
+pub mod motor_loops;
 pub mod moving;
 pub mod prepared_set;
 pub mod roundoff;

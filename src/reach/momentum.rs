@@ -85,6 +85,7 @@ pub use bounds::{BoundedTube, LawName, StateBounds};
 pub use constants::{CycleTiming, MomentumGains, MomentumTube};
 pub use handover::{CarriedCommands, Handover, MomentumPredecessor, NeededAtStart, handover, jumps};
 pub use narrowing::{Fall, WideStart};
+pub(in crate::reach) use order::inverse_times;
 pub use outlook::CellOutlook;
 pub(in crate::reach) use report::growth;
 pub use report::{MomentumNeeds, MomentumReport};

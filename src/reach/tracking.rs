@@ -4,6 +4,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::momentum::{BoundedTube, LawName, MomentumTube, StateBounds};
+use super::motor_loops::MotorLoops;
 use super::tube::Tube;
 use crate::robot::Gains;
 
@@ -34,6 +35,7 @@ struct Fields {
     hold_power_w: Option<f64>,
     energy_slack_j: Option<f64>,
     acceleration_bound: Option<Vec<f64>>,
+    motor_loops: Option<Box<MotorLoops>>,
 }
 
 impl Fields {
@@ -52,6 +54,7 @@ impl Fields {
             hold_power_w: self.hold_power_w.ok_or_else(|| missing("hold_power_w"))?,
             energy_slack_j: self.energy_slack_j.ok_or_else(|| missing("energy_slack_j"))?,
             acceleration_bound: self.acceleration_bound.ok_or_else(|| missing("acceleration_bound"))?,
+            motor_loops: self.motor_loops,
         })
     }
 
@@ -60,7 +63,7 @@ impl Fields {
         let lists = [&self.inertia_floor, &self.lag_floor, &self.drift_nm, &self.acceleration_bound];
         let numbers = [self.layer_ticks, self.hold_power_w, self.energy_slack_j];
         let others = lists.iter().any(|list| list.is_some()) || numbers.iter().any(Option::is_some);
-        if others || self.gains.is_some() {
+        if others || self.gains.is_some() || self.motor_loops.is_some() {
             return Err(E::custom("law 'momentum' has `tube` and `bounds`, and nothing of another law"));
         }
         let tube = self.tube.ok_or_else(|| E::missing_field("tube"))?;

@@ -64,6 +64,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::robot::{Gains, Sensors};
 
+use super::motor_loops::MotorLoops;
 use super::upward::{div_up, mul_up};
 
 /// The tube's level of V, relative to V_max: 1 + 2^-20. What is above V_max is for the switches between plans ([`crate::certify::switch`]), some
@@ -91,16 +92,23 @@ pub struct Tube {
     pub energy_slack_j: f64,
     /// Bound on |ddq_j|, rad/s^2.
     pub acceleration_bound: Vec<f64>,
+    /// Where the feedback runs in the motors: the constants of their loops ([`super::motor_loops`]). Layer, hold power and alpha then have no meaning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub motor_loops: Option<Box<MotorLoops>>,
 }
 
 impl Tube {
     /// Makes the tube the same as `other`, in the memory that it has.
     pub fn assign(&mut self, other: &Self) {
-        let Self { inertia_floor, lag_floor, drift_nm, acceleration_bound, .. } = self;
+        let Self { inertia_floor, lag_floor, drift_nm, acceleration_bound, motor_loops, .. } = self;
         inertia_floor.clone_from(&other.inertia_floor);
         lag_floor.clone_from(&other.lag_floor);
         drift_nm.clone_from(&other.drift_nm);
         acceleration_bound.clone_from(&other.acceleration_bound);
+        match (motor_loops, &other.motor_loops) {
+            (Some(own), Some(other)) => own.assign(other),
+            (own, other) => own.clone_from(other),
+        }
         let Self { gains, layer_ticks, hold_power_w, energy_slack_j, .. } = self;
         (*gains, *layer_ticks) = (other.gains, other.layer_ticks);
         (*hold_power_w, *energy_slack_j) = (other.hold_power_w, other.energy_slack_j);

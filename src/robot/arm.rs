@@ -298,7 +298,11 @@ impl ArmDescription {
                 joint.name
             )
         });
-        rigid.or(beyond).or(light)
+        let loops = self.timing.has_motor_loops().then(|| {
+            "timing.motor_loop_age_max_s: expected 0 where links hang on springs (`drives.spring`): no law is proven for both"
+                .to_owned()
+        });
+        rigid.or(beyond).or(light).or(loops)
     }
 }
 

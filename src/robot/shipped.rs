@@ -47,7 +47,8 @@ const ROBOTS: &[Shipped] = shipped![
     "talos_reduced",
     "ur5e",
     "z1";
-    extending: "kinova_gen3_2f85_elastic", "kinova_gen3_2f85_late", "kinova_gen3_2f85_measured", "z1_gripping"
+    extending: "kinova_gen3_2f85_elastic", "kinova_gen3_2f85_late", "kinova_gen3_2f85_measured",
+    "z1_500hz", "z1_gripping"
 ];
 
 /// Names of the robots that ship, in alphabetical order.

@@ -26,6 +26,10 @@ pub struct TimingBounds {
     /// Largest time constant of the first-order lag with which a drive's torque follows its command, s.
     #[serde(skip_serializing_if = "is_zero")]
     pub drive_lag_max_s: f64,
+    /// Of drives with a loop of their own, which runs between the commands: largest age of the reading that its torque stems from, s; sampling, arithmetic and hold together.
+    /// Zero: drives have no such loops. Where they have, all of the above are zero ([`crate::reach::motor_loops`]).
+    #[serde(skip_serializing_if = "is_zero")]
+    pub motor_loop_age_max_s: f64,
 }
 
 /// Files that say nothing of a bound stay as they are.
@@ -36,15 +40,25 @@ fn is_zero(x: &f64) -> bool {
 
 impl TimingBounds {
     /// Readings and commands are of their tick, and ticks come on time.
-    pub const EXACT: Self =
-        Self { reading_age_max_s: 0.0, command_delay_max_s: 0.0, jitter_max_s: 0.0, drive_lag_max_s: 0.0 };
+    pub const EXACT: Self = Self {
+        reading_age_max_s: 0.0,
+        command_delay_max_s: 0.0,
+        jitter_max_s: 0.0,
+        drive_lag_max_s: 0.0,
+        motor_loop_age_max_s: 0.0,
+    };
 
-    /// Whether all is on time.
+    /// Whether the file says nothing.
     pub fn is_exact(&self) -> bool {
         *self == Self::EXACT
     }
 
-    /// The first bound above zero, by its name.
+    /// Whether drives have loops of their own.
+    pub fn has_motor_loops(&self) -> bool {
+        self.motor_loop_age_max_s > 0.0
+    }
+
+    /// The first bound above zero of what comes late to the computer or from it, by its name.
     pub fn first_above_zero(&self) -> Option<(&'static str, f64)> {
         let all = [
             ("reading_age_max_s", self.reading_age_max_s),
@@ -71,9 +85,28 @@ impl TimingBounds {
                 "a time in s not below 0, shorter than the control period",
             ),
             ("drive_lag_max_s", self.drive_lag_max_s, late(self.drive_lag_max_s), most),
+            (
+                "motor_loop_age_max_s",
+                self.motor_loop_age_max_s,
+                self.motor_loop_age_max_s >= 0.0 && self.motor_loop_age_max_s <= period_s,
+                "a time in s not below 0, at most the control period",
+            ),
         ];
-        let (what, x, _, expected) = all.into_iter().find(|(_, _, good, _)| !good)?;
+        let Some((what, x, _, expected)) = all.into_iter().find(|(_, _, good, _)| !good) else {
+            return self.beside_motor_loops();
+        };
         Some((what, format!("{x}, expected {expected} (`control.period_s` is {period_s})")))
+    }
+
+    /// The bound that is stated beside loops in the motors, and what to do: no law is proven for both.
+    fn beside_motor_loops(&self) -> Option<(&'static str, String)> {
+        let (what, x) = self.first_above_zero().filter(|_| self.has_motor_loops())?;
+        Some((
+            what,
+            format!(
+                "{x}, expected 0 beside `motor_loop_age_max_s`: no law is proven for both. Leave one of them out"
+            ),
+        ))
     }
 }
 
@@ -97,7 +130,14 @@ mod tests {
             assert_eq!(named(&|t| t.command_delay_max_s = bad), Some("command_delay_max_s"));
             assert_eq!(named(&|t| t.jitter_max_s = bad), Some("jitter_max_s"));
             assert_eq!(named(&|t| t.drive_lag_max_s = bad), Some("drive_lag_max_s"));
+            assert_eq!(named(&|t| t.motor_loop_age_max_s = bad), Some("motor_loop_age_max_s"));
         }
+        assert_eq!(named(&|t| t.motor_loop_age_max_s = 1e-3), None);
+        let loops = TimingBounds { motor_loop_age_max_s: 1e-4, ..TimingBounds::EXACT };
+        assert!(loops.has_motor_loops() && loops.fault(PERIOD_S).is_none());
+        let both = TimingBounds { jitter_max_s: 1e-5, ..loops };
+        let (what, why) = both.fault(PERIOD_S).unwrap();
+        assert!(what == "jitter_max_s" && why.contains("motor_loop_age_max_s"), "{what}: {why}");
         // Twenty periods late are as many as one likes; a jitter of a whole one is no rhythm.
         assert_eq!(named(&|t| t.reading_age_max_s = 0.02), None);
         assert_eq!(named(&|t| t.command_delay_max_s = 0.02), None);

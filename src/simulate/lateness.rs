@@ -70,9 +70,7 @@ pub(crate) struct Lateness {
 impl Lateness {
     /// Of `robot` as `seed` makes it; none if all is on time.
     pub fn new(robot: &Arm, seed: u64) -> Option<Self> {
-        if robot.timing().is_exact() {
-            return None;
-        }
+        robot.timing().first_above_zero()?;
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(6);
         Some(Self {

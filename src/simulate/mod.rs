@@ -14,6 +14,7 @@ mod lag;
 mod lateness;
 #[cfg(feature = "studies")]
 pub mod mechanism;
+pub(crate) mod motors;
 mod object;
 mod paced;
 mod passage;

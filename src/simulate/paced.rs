@@ -3,6 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::control::MotorCommand;
 use crate::horizon::{Hardware, Reading, Sighting};
 use crate::inertia::ParameterSet;
 use crate::plan::Plan;
@@ -41,6 +42,16 @@ impl<H: Hardware> Hardware for Paced<H> {
 
     fn command(&mut self, tau: &[f64], measured: &mut [f64]) -> bool {
         let kept = self.inside.command(tau, measured);
+        self.wait();
+        kept
+    }
+
+    fn has_motor_loops(&self) -> bool {
+        self.inside.has_motor_loops()
+    }
+
+    fn command_loops(&mut self, tau: &[f64], loops: &MotorCommand<'_>, measured: &mut [f64]) -> bool {
+        let kept = self.inside.command_loops(tau, loops, measured);
         self.wait();
         kept
     }

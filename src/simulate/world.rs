@@ -13,6 +13,7 @@ use nalgebra::Vector3;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use crate::control::MotorCommand;
 use crate::horizon::{Hardware, Reading, Sighting};
 use crate::inertia::pseudo::check_physical;
 use crate::inertia::{COULOMB, INERTIAL, ParameterSet, VISCOUS};
@@ -27,6 +28,7 @@ use super::faults::{ElasticJoints, FastObstacle, Faults, PayloadSlips, slipped};
 use super::following::{Following, MomentumErrors, Supposed};
 use super::lag::DriveLag;
 use super::lateness::Lateness;
+use super::motors::Motors;
 use super::object::Objects;
 use super::passage::ObstaclePath;
 use super::plant::Plant;
@@ -73,6 +75,8 @@ pub struct World {
     late: VecDeque<(Vec<f64>, Vec<f64>)>,
     /// How late the arm is within its bounds; none if it is on time.
     lateness: Option<Lateness>,
+    /// Loops in its motors; none if there are none.
+    motors: Option<Motors>,
     ticks: u64,
     audit: Audit,
     desired: JointState,
@@ -127,6 +131,7 @@ impl World {
             frozen_at: None,
             late: VecDeque::new(),
             lateness: Lateness::new(&robot, seed),
+            motors: Motors::new(&robot, seed),
             at_first: scene.obstacles.iter().map(|obstacle| obstacle.center).collect(),
             paths: truth.paths,
             contacts: Contacts::new(&robot),
@@ -191,18 +196,30 @@ impl World {
         reference: Option<TrackingReference<'_>>,
         measured: &mut [f64],
     ) -> bool {
-        self.pass_tick(tau, reference.map(Supposed::from), measured)
+        self.pass_tick((tau, None), reference.map(Supposed::from), measured)
     }
 
-    fn pass_tick(&mut self, tau: &[f64], reference: Option<Supposed<'_>>, measured: &mut [f64]) -> bool {
+    fn pass_tick(
+        &mut self,
+        (tau, loops): (&[f64], Option<&MotorCommand<'_>>),
+        reference: Option<Supposed<'_>>,
+        measured: &mut [f64],
+    ) -> bool {
         self.begin_tick();
         let mut passed = Passed::new(self.time(), reference.as_ref());
-        match self.lateness.take() {
-            None => {
+        match (self.lateness.take(), self.motors.take(), loops) {
+            (None, Some(mut motors), Some(loops)) => {
+                self.pass_in_motors(&mut motors, (tau, loops), reference.as_ref(), &mut passed);
+                self.motors = Some(motors);
+            }
+            (None, motors, _) => {
+                self.motors = motors;
+                self.motors.iter_mut().for_each(Motors::let_go);
                 let period = self.robot.gains().period_s;
                 self.pass(tau, period, reference.as_ref(), &mut passed);
             }
-            Some(mut late) => {
+            (Some(mut late), motors, _) => {
+                self.motors = motors;
                 self.pass_late(&mut late, tau, reference.as_ref(), &mut passed);
                 self.lateness = Some(late);
             }
@@ -215,6 +232,15 @@ impl World {
         let at_rest = reference.is_some_and(|plan| plan.rests());
         self.note_approach(approach, at_rest);
         self.end_tick()
+    }
+
+    /// One control period under a command, while whatever is followed is.
+    fn commanded(&mut self, command: (&[f64], Option<&MotorCommand<'_>>), measured: &mut [f64]) -> bool {
+        let following = self.following.take();
+        let reference = following.as_ref().map(|plan| plan.supposed(self.ticks, self.time()));
+        let kept = self.pass_tick(command, reference, measured);
+        self.following = following;
+        kept
     }
 
     fn note_approach(&mut self, distance_m: f64, at_rest: bool) {
@@ -235,6 +261,7 @@ impl World {
         self.lag.iter_mut().for_each(|lag| lag.hold(&tau));
         self.sense(measured);
         self.lateness.iter_mut().for_each(Lateness::let_go);
+        self.motors.iter_mut().for_each(Motors::let_go);
         if self.scene.moves() {
             let fault = self.faults.fast_obstacle.as_ref();
             let now = self.time();
@@ -355,11 +382,15 @@ impl Hardware for World {
     }
 
     fn command(&mut self, tau: &[f64], measured: &mut [f64]) -> bool {
-        let following = self.following.take();
-        let reference = following.as_ref().map(|plan| plan.supposed(self.ticks, self.time()));
-        let kept = self.pass_tick(tau, reference, measured);
-        self.following = following;
-        kept
+        self.commanded((tau, None), measured)
+    }
+
+    fn has_motor_loops(&self) -> bool {
+        self.motors.is_some()
+    }
+
+    fn command_loops(&mut self, tau: &[f64], loops: &MotorCommand<'_>, measured: &mut [f64]) -> bool {
+        self.commanded((tau, Some(loops)), measured)
     }
 
     fn hold(&mut self, measured: &mut [f64]) -> bool {

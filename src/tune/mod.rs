@@ -115,6 +115,12 @@ pub enum TuneError {
         "the set of possible parameters: {0}. A wider prior, or wider [uncertainty] of the robot, would hold a body"
     )]
     Set(String),
+    /// The feedback runs in the motors.
+    #[error(
+        "'{0}' has its feedback in its motors (`timing.motor_loop_age_max_s`): their gains are chosen anew for each plan. `control.k_r` and `control.v_max` are found by \
+         trying them: `surelift robot limits` tells what is provable with those of the file"
+    )]
+    MotorLoops(String),
     /// No plan can be drawn.
     #[error(
         "no plan can be drawn for '{0}' within its limits. Start further from the limits, a smaller range (range_rad), or wider limits would do"
@@ -365,12 +371,15 @@ fn search(
 ///
 /// # Errors
 /// [`TuneError::Nothing`] with the nearest candidate, the term that forbids it, and what would be enough; [`TuneError::Rings`] if all that is proven is
-/// refused in simulation.
+/// refused in simulation; [`TuneError::MotorLoops`] where there is nothing to tune.
 pub fn tune(
     study: &TuningProblem,
     options: &TuneOptions,
     progress: &(dyn Fn(u64, u64) + Sync),
 ) -> Result<Report, TuneError> {
+    if study.arm.robot.timing().has_motor_loops() {
+        return Err(TuneError::MotorLoops(study.arm.robot.name.clone()));
+    }
     let curves = study.curves(options)?;
     let arm = &study.arm;
     let tried = search(arm, &curves, options, progress);

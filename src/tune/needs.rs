@@ -55,7 +55,7 @@ impl Needs {
     /// How many things are tried for an arm.
     fn tried(robot: &Arm) -> &'static [Better] {
         const ALL: [Better; 4] = [Better::Period, Better::Armature, Better::Velocity, Better::Age];
-        if robot.timing().is_exact() { &ALL[..3] } else { &ALL }
+        if robot.timing().first_above_zero().is_none() { &ALL[..3] } else { &ALL }
     }
 
     /// Whether none of them alone is enough.
@@ -130,13 +130,16 @@ pub(super) fn better(robot: &Arm, what: Better, factor: f64) -> Option<Arm> {
             robot.with_sensors(Sensors { velocity_rad_s, ..robot.sensors() })
         }
         Better::Age => {
-            let TimingBounds { reading_age_max_s, command_delay_max_s, jitter_max_s, drive_lag_max_s } =
-                robot.timing();
+            let timing = robot.timing();
+            let TimingBounds {
+                reading_age_max_s, command_delay_max_s, jitter_max_s, drive_lag_max_s, ..
+            } = timing;
             robot.with_timing(TimingBounds {
                 reading_age_max_s: reading_age_max_s / factor,
                 command_delay_max_s: command_delay_max_s / factor,
                 jitter_max_s: jitter_max_s / factor,
                 drive_lag_max_s: drive_lag_max_s / factor,
+                ..timing
             })
         }
     };

@@ -15,6 +15,7 @@ pub mod case;
 pub mod edge;
 mod late;
 pub mod ledger;
+mod motors;
 #[cfg(test)]
 mod tests;
 mod tick;
@@ -40,6 +41,7 @@ use attack::Attack;
 use case::Case;
 use late::LateCase;
 use ledger::{Check, CheckFamily, Closest, Ledger};
+use motors::MotorCase;
 
 /// Spans attacked of each plan. More of them, or more states in each, find more in proportion to time; these share a plan's
 /// preparation among about a thousand states.
@@ -130,6 +132,14 @@ impl Soundness {
         Ok((ledger, walked))
     }
 
+    /// Attacks a plan whose feedback runs in the motors: plays it, each time on another arm.
+    fn attack_in_motors(&self, arm: &Setup, rng: &mut ChaCha8Rng) -> Result<(Ledger, u64), CampaignError> {
+        let case = MotorCase::draw(arm, rng).ok_or_else(|| nothing_proven(arm))?;
+        let mut ledger = Ledger::default();
+        let walked = (0..=self.walks).map(|_| case.play(1.0, rng, &mut ledger)).sum();
+        Ok((ledger, walked))
+    }
+
     /// Attacks the `k`-th plan of an arm.
     fn attack_arm(&self, arm: usize, k: u64) -> Result<(Ledger, u64), CampaignError> {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
@@ -137,6 +147,9 @@ impl Soundness {
         let arm = &self.arms[arm];
         if arm.robot.beyond_first_law().is_some() {
             return self.attack_late(arm, &mut rng);
+        }
+        if arm.robot.timing().has_motor_loops() {
+            return self.attack_in_motors(arm, &mut rng);
         }
         let case = Case::draw_plan(arm, &mut rng).ok_or_else(|| nothing_proven(arm))?;
         let tilted = case.tilted(&mut rng);

@@ -11,6 +11,7 @@ use crate::robot::DriveBounds;
 
 mod families;
 mod late;
+mod motors;
 
 fn campaign(samples: u64) -> Soundness {
     let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/campaigns/soundness.toml"));

@@ -146,8 +146,7 @@ fn constants_that_are_too_small_are_refused_by_name() {
     let own = TimingBounds {
         reading_age_max_s: TIMING.latency_s,
         command_delay_max_s: TIMING.delay_s,
-        jitter_max_s: 0.0,
-        drive_lag_max_s: 0.0,
+        ..TimingBounds::EXACT
     };
     late(own).unwrap();
     for (named, timing) in [

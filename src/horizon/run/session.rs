@@ -50,7 +50,7 @@ impl<'a> Session<'a> {
         mut observer: Box<dyn Observer + 'a>,
     ) -> Result<Self, RunError> {
         let beginning = Beginning::new(task, options, &mut *observer)?;
-        let cycles: Box<dyn Cycles + 'a> = Box::new(Inline::new(beginning.cycle(arm)));
+        let cycles: Box<dyn Cycles + 'a> = Box::new(Inline::new(beginning.cycle(arm)?));
         Ok(Self::of(beginning, cycles, options, observer, None))
     }
 
@@ -66,7 +66,7 @@ impl<'a> Session<'a> {
     ) -> Result<Self, RunError> {
         let options = RunOptions { timed: true, ..options.clone() };
         let beginning = Beginning::new(task, &options, &mut *observer)?;
-        let (remote, thread) = realtime::spawn(beginning.cycle(arm), &beginning.robot);
+        let (remote, thread) = realtime::spawn(beginning.cycle(arm)?, &beginning.robot);
         Ok(Self::of(beginning, remote, &options, observer, Some(thread)))
     }
 

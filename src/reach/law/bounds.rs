@@ -22,6 +22,7 @@
 
 use crate::enclose::Interval;
 use crate::reach::cell::Joints;
+use crate::reach::motor_loops::MotorLoops;
 use crate::reach::roundoff::{LAW_ROUNDOFF, RoundoffBounds};
 use crate::reach::tube::Tube;
 use crate::reach::upward::{add_up, div_up, mul_up, sum_up};
@@ -45,6 +46,20 @@ pub struct LawBounds {
 }
 
 impl LawBounds {
+    /// Where the feedback runs in the motors ([`crate::reach::motor_loops`]): torques are cut at their limits; nothing is held.
+    pub fn in_motors(loops: &MotorLoops, rho: &[f64], a: &[f64]) -> Self {
+        let norm =
+            |x: &[f64]| sum_up(x.iter().zip(a).map(|(x, a)| div_up(mul_up(*x, *x), *a))).sqrt().next_up();
+        Self {
+            robust: loops.limit_nm.iter().copied().collect(),
+            rho_norm: norm(rho),
+            robust_norm: norm(&loops.limit_nm),
+            own_mismatch_w: 0.0,
+            gain: 0.0,
+            terms_w: 0.0,
+        }
+    }
+
     /// Bounds for disturbance bounds `rho` (N m), |r^_j| <= `r` (rad/s), A_j = `a`, and sigma and all s_j.
     pub fn new(
         tube: &Tube,

@@ -36,7 +36,7 @@ fn is_zero(x: &f64) -> bool {
 impl CycleTiming {
     /// What the arm's file states.
     pub fn of(arm: &Arm) -> Self {
-        let TimingBounds { reading_age_max_s, command_delay_max_s, jitter_max_s, drive_lag_max_s } =
+        let TimingBounds { reading_age_max_s, command_delay_max_s, jitter_max_s, drive_lag_max_s, .. } =
             arm.timing();
         Self {
             period_s: arm.gains().period_s,

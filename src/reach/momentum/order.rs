@@ -141,6 +141,26 @@ impl Ordered {
     }
 }
 
+/// Bounds of |M^-1 d|, entry by entry, for all |d_i| <= `pull`_i and all M with M_below <= M <= M_above, matrices of which these are enclosures at one position; `None`
+/// where there are none. By the pairs of the module, with a unit vector for y: |C d|_j + sqrt(D_jj d'Dd).
+pub(in crate::reach) fn inverse_times<const N: usize, R: Rounding>(
+    (below, above): (&[Affine<N, R>], &[Affine<N, R>]),
+    pull: &[f64],
+) -> Option<Joints<f64>> {
+    let n = pull.len();
+    let (upper, lower) = (above_inverse(below, n)?, below_inverse(above, n)?);
+    let half = Interval::constant(0.5);
+    let middle = |at: usize| (half * (upper[at] + lower[at])).sup_abs();
+    let spread = |at: usize| half * (upper[at] - lower[at]);
+    let times = |j: usize, of: &dyn Fn(usize) -> f64| sum_up((0..n).map(|i| mul_up(of(n * j + i), pull[i])));
+    let square = sum_up((0..n).map(|j| mul_up(pull[j], times(j, &|at| spread(at).sup_abs()))));
+    let entry = |j: usize| {
+        let off = mul_up(spread(n * j + j).upper().max(0.0), square).sqrt().next_up();
+        add_up(times(j, &middle), off)
+    };
+    Some((0..n).map(entry).collect())
+}
+
 /// B with M^-1 <= B for every matrix M in `mass`.
 fn above_inverse<const N: usize, R: Rounding>(mass: &[Affine<N, R>], n: usize) -> Option<Vec<Interval>> {
     inverse_bound(mass, n, |own, others| (own.lower() - others).next_down())

@@ -55,6 +55,7 @@ fn robots_that_ship_are_loaded_without_a_fault() {
             "panda",
             "ur5e",
             "z1",
+            "z1_500hz",
             "z1_gripping",
         ]
     );

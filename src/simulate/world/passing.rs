@@ -1,7 +1,7 @@
 //! What passes in a tick: one command all through it, or more where commands act late.
 
 use super::super::plant::{ActingTorques, Moment, SUBSTEPS};
-use super::{DriveLag, Lateness, Supposed, World, place};
+use super::{DriveLag, Lateness, MotorCommand, Motors, Supposed, World, place};
 
 /// How far a tick has come, and how near anything was in it.
 #[derive(Debug, Clone, Copy)]
@@ -110,6 +110,27 @@ impl World {
             }
         }
         self.applied.iter_mut().zip(&impulse).for_each(|(mean, sum)| *mean = sum / length);
+    }
+
+    /// The tick passes from reading to reading of the loops in the motors; their torques come on top of `tau` (N m). What the drives apply is then known by its mean over the tick.
+    pub(super) fn pass_in_motors(
+        &mut self,
+        motors: &mut Motors,
+        (tau, loops): (&[f64], &MotorCommand<'_>),
+        reference: Option<&Supposed<'_>>,
+        passed: &mut Passed,
+    ) {
+        let (begun, period) = (passed.begun, self.robot.gains().period_s);
+        let end = begun + period;
+        let (mut now, mut impulse, mut total) = (begun, vec![0.0; tau.len()], vec![0.0; tau.len()]);
+        while now < end {
+            let until = motors.read(now, self.plant.at_encoders()).min(end);
+            motors.add(loops, tau, &mut total);
+            self.pass(&total, until - now, reference, passed);
+            impulse.iter_mut().zip(&self.applied).for_each(|(sum, x)| *sum += (until - now) * x);
+            now = until;
+        }
+        self.applied.iter_mut().zip(&impulse).for_each(|(mean, sum)| *mean = sum / period);
     }
 
     /// For so long (s) the arm's own drives hold it.

@@ -71,6 +71,7 @@ fn case(joints: Vec<Joint>, gravity: [f64; 3], floor: &[f64]) -> Case {
         hold_power_w: 0.0,
         energy_slack_j: 0.0,
         acceleration_bound: vec![0.0; n],
+        motor_loops: None,
     };
     let set = ParameterSet::new(theta.clone(), theta).unwrap();
     Case::new(robot, set, Scene::default(), tube, still(&vec![0.0; n]))

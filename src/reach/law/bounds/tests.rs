@@ -53,6 +53,7 @@ impl Trial {
             hold_power_w: hold,
             energy_slack_j: slack,
             acceleration_bound: zero,
+            motor_loops: None,
         };
         let sigma = relative.iter().copied().fold(0.0, f64::max);
         let mass = relative.iter().zip(&a).map(|(s, a)| s * a).collect();

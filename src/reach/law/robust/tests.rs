@@ -39,6 +39,7 @@ impl Tick {
             hold_power_w: alpha * v_max * between(-6.0, -0.3),
             energy_slack_j: v_max * between(-6.0, -1.0),
             acceleration_bound: vec![0.0; n],
+            motor_loops: None,
         };
         let r = r.into_iter().map(|r| if rng.random() { r } else { -r }).collect();
         let energy = v_max * rng.random_range(0.0..=1.0);
