@@ -72,6 +72,11 @@ pub fn run(
         }
         _ => return in_loop(scenario, preset, (seed, timed), observer),
     };
+    if scenario.task().robot.timing().has_motor_loops() {
+        return Err(unfit(
+            "the robot has its feedback in its motors (`timing.motor_loop_age_max_s`), which this method does not reach; expected one without",
+        ));
+    }
     let stated = match &preset.believes {
         AssumedBody::Item(item) => {
             let (_, truth) = load(Some(item))?.split();

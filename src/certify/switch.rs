@@ -206,13 +206,16 @@ fn constants(robot: &Arm, tube: &Tube, before: &Predecessor<'_>) -> Result<(), S
     if loops.is_some() != loops_before.is_some() {
         return Err(StartRefusal::OtherLaw);
     }
-    let rates = |loops: &Option<Box<MotorLoops>>| loops.as_ref().map(|loops| loops.rate_rad_s2.clone());
-    let pairs = rates(loops).unwrap_or_default().into_iter().zip(rates(loops_before).unwrap_or_default());
-    for ((rate, was), joint) in pairs.zip(&robot.joints) {
+    for (j, joint) in robot.joints.iter().enumerate() {
         // What the arm did before the switch is still in readings.
-        if !(rate >= was) {
+        let rate =
+            |loops: &Option<Box<MotorLoops>>| -> Option<f64> { loops.as_ref()?.rate_rad_s2.get(j).copied() };
+        if loops.is_some() && !(rate(loops) >= rate(loops_before) && rate(loops_before) >= Some(0.0)) {
+            let (found, was) = (rate(loops), rate(loops_before));
             let what = format!("motor_loops.rate_rad_s2 of joint '{}'", joint.name);
-            return refuse(what, rate, format!("at least {was} as before"));
+            let expected =
+                was.map_or("one there before".to_owned(), |was| format!("at least {was} as before"));
+            return refuse(what, found.unwrap_or(f64::NAN), expected);
         }
     }
     let sized = before.curve.dof() == robot.dof() && before.tube.lag_floor.len() == robot.dof();

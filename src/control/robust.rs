@@ -81,7 +81,11 @@ impl RobustController {
 /// Whether set and tube are of an arm with `n` joints.
 fn assert_fits(n: usize, set: &PreparedSet, tube: &Tube) {
     let floors = (tube.inertia_floor.len(), tube.lag_floor.len(), tube.drift_nm.len());
-    assert!(set.joints() == n && floors == (n, n, n), "set or tube of another arm, expected {n} joints");
+    let loops = tube.motor_loops.as_ref().is_none_or(|loops| loops.fault(n).is_none());
+    assert!(
+        set.joints() == n && floors == (n, n, n) && loops,
+        "set or tube of another arm, expected {n} joints"
+    );
 }
 
 /// Room for the roundings of a few dozen operations.
@@ -226,9 +230,12 @@ impl Controller for RobustController {
             self.add_robust(energy, tau);
         }
         let mut saturated = false;
-        for (t, joint) in tau.iter_mut().zip(&self.robot.joints) {
+        let in_motors = self.tube.motor_loops.is_some();
+        for (j, (t, joint)) in tau.iter_mut().zip(&self.robot.joints).enumerate() {
             let limit = joint.limits.torque;
-            saturated |= t.is_nan() || t.abs() > limit;
+            // What a loop in the motor adds counts as well: the drive cuts the sum.
+            let whole = *t + if in_motors { self.v[j] } else { 0.0 };
+            saturated |= whole.is_nan() || whole.abs() > limit;
             // A torque that is not a number becomes none at all.
             *t = if t.is_nan() { 0.0 } else { t.clamp(-limit, limit) };
         }

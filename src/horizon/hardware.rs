@@ -55,7 +55,7 @@ pub trait Hardware {
     fn read(&mut self, reading: &mut Reading);
 
     /// Commands `tau` (N m) for one control period and writes what the torque sensors say of it to `measured`. Whether that
-    /// measurement is of use; `false` if it was lost.
+    /// measurement is of use; `false` if it was lost. Loops in the motors end with it.
     fn command(&mut self, tau: &[f64], measured: &mut [f64]) -> bool;
 
     /// Whether its drives have loops of their own, which [`Hardware::command_loops`] reaches. An arm whose file states such loops is not run without.
@@ -64,13 +64,14 @@ pub trait Hardware {
     }
 
     /// As [`Hardware::command`], where the feedback runs in the motors: each drive adds what `loops` says of its joint, at a rate of its own, until it gets another command.
-    /// Sensors say the mean of all that was applied. Called only if [`Hardware::has_motor_loops`].
+    /// The drive cuts the sum at the joint's limit. Sensors say the mean of all that was applied. Called only if [`Hardware::has_motor_loops`]; a driver that has loops and
+    /// does not say here how they are reached holds the arm.
     fn command_loops(&mut self, tau: &[f64], loops: &MotorCommand<'_>, measured: &mut [f64]) -> bool {
-        let _ = loops;
-        self.command(tau, measured)
+        let _ = (tau, loops);
+        self.hold(measured)
     }
 
-    /// Lets the arm's own drives hold it where it stands, for one control period; otherwise as [`Hardware::command`].
+    /// Lets the arm's own drives hold it where it stands, for one control period; otherwise as [`Hardware::command`]. What loops in the motors were told ends with it.
     fn hold(&mut self, measured: &mut [f64]) -> bool;
 
     /// Where the obstacle with this index in the task's scene is, one that may move: written to `seen`, which holds where it was seen last. `false` if

@@ -164,7 +164,7 @@ impl Beginning {
     pub(super) fn cycle<H: Hardware>(&self, hardware: H) -> Result<Cycle<H>, RunError> {
         if self.robot.timing().has_motor_loops() && !hardware.has_motor_loops() {
             return Err(RunError::Unproven(format!(
-                "robot '{}': its file states loops in its motors (`timing.motor_loop_age_max_s`), but this driver does not reach them: expected one with                  `Hardware::has_motor_loops` and `Hardware::command_loops`",
+                "robot '{}': its file states loops in its motors (`timing.motor_loop_age_max_s`), but this driver does not reach them: expected one with `Hardware::has_motor_loops` and `Hardware::command_loops`",
                 self.robot.name
             )));
         }

@@ -97,7 +97,7 @@ impl PlanStart {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// Version of this format: 4, at least 5 where an obstacle moves, 6 where the curve has several pieces, 7 for the momentum law.
+    /// Version of this format: 4, at least 5 where an obstacle moves, 6 where the curve has several pieces, 7 for the momentum law, 8 where the feedback runs in the motors.
     pub schema: u32,
     /// When the plan starts, s since the start of the run.
     pub t_start_s: f64,

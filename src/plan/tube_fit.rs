@@ -106,7 +106,8 @@ pub fn refit(
         Problem::with_prepared(robot, set, &empty, tube, curve)?.survey_into(cells, workspaces, reports);
         let growth = growth(tube, reports);
         adapt(tube, reports, held);
-        if round >= ROUNDS && growth <= SETTLED || !tube.hold_power_w.is_finite() {
+        if round >= ROUNDS && growth <= SETTLED || !tube.hold_power_w.is_finite() || loops::are_hopeless(tube)
+        {
             break;
         }
     }
@@ -166,9 +167,9 @@ pub fn busiest(reports: &[CellReport]) -> Option<usize> {
     powers.reduce(|most, next| if next.1 > most.1 { next } else { most }).map(|(index, _)| index)
 }
 
-/// Whether the hold power leaves enough of V_max to the tracking for the tube to be of use.
+/// Whether the hold power leaves enough of V_max to the tracking, or loops in the motors have limits that a drive could have, for the tube to be of use.
 pub fn is_usable(tube: &Tube) -> bool {
-    tube.hold_power_w <= HOLD_SHARE * tube.gains.alpha * tube.gains.v_max
+    tube.hold_power_w <= HOLD_SHARE * tube.gains.alpha * tube.gains.v_max && !loops::are_hopeless(tube)
 }
 
 /// The largest factor by which [`adapt`] will make the constants grow that feed back on each other.
@@ -190,7 +191,6 @@ pub fn adapt(tube: &mut Tube, reports: &[CellReport], held: Option<&Tube>) {
     if factor > 1.0 {
         tube.inertia_floor.iter_mut().for_each(|a| *a /= RESERVE * factor);
     }
-    hold(tube, held);
     let largest = |f: &dyn Fn(&CellReport) -> f64| RESERVE * most(f);
     for (j, drift) in tube.drift_nm.iter_mut().enumerate() {
         *drift = largest(&|r| r.required.drift_nm[j]);
@@ -198,7 +198,8 @@ pub fn adapt(tube: &mut Tube, reports: &[CellReport], held: Option<&Tube>) {
     for (j, bound) in tube.acceleration_bound.iter_mut().enumerate() {
         *bound = largest(&|r| r.required.acceleration_bound[j]);
     }
-    loops::adapt(tube, reports, held);
     tube.hold_power_w = largest(&|r| r.required.hold_power_w);
     tube.energy_slack_j = largest(&|r| r.required.energy_slack_j);
+    loops::adapt(tube, reports);
+    hold(tube, held);
 }

@@ -15,6 +15,7 @@
 //! # Assumed
 //! * All that [`super::tube`] does of the computer's side: its readings are of their tick, and its commands act from there on. So does all that comes with them: from the tick on the
 //!   drive uses the new nominal torque, reference, gain and limit, with whatever reading it has.
+//! * The arm rests in the last a seconds before a plan that starts at rest, as its first readings may be of then.
 //! * The reading in effect at t is of a time t' from t - a on, a the robot's `timing.motor_loop_age_max_s`: sampling, arithmetic and hold of the drive together. It may be of
 //!   a time before the tick. Its errors are within those of the robot's sensors, what its own arithmetic and the way there round with them: of the reference and of the product with k_j.
 //!
@@ -42,7 +43,11 @@
 //! and gain condition have no meaning here. Everything else is as in [`super::tube`]: the tube's level, what it starts with, what a change of plan costs.
 //!
 //! # Rounding
-//! Upward, term by term; m_j is rounded down.
+//! Upward, term by term; m_j is rounded down. What the computer's references are off by is some roundings of what they are made of, for which
+//! [`LAW_ROUNDOFF`](super::roundoff::LAW_ROUNDOFF) of their sizes is charged.
+//!
+//! # Memory
+//! Bounds of rates ask for some in each cell ([`rates`]): planning for such loops does, other than for the first law in the computer. The tick asks for none.
 
 use serde::{Deserialize, Serialize};
 
@@ -55,6 +60,7 @@ use crate::trajectory::Pieces;
 use super::cell::{Cell, Joints, Span, through_ticks};
 use super::mass::MassBounds;
 use super::momentum::inverse_times;
+use super::roundoff::LAW_ROUNDOFF;
 use super::tube::Tube;
 use super::upward::{add_up, div_up, mul_up, sum_up};
 
@@ -172,12 +178,14 @@ impl MotorNeeds {
         let n = rho_nm.len();
         let misread = |j: usize| {
             let moved = match span {
-                Span::Rest => 0.0,
+                Span::Rest => mul_up(h, LAW_ROUNDOFF),
                 Span::Between(t0, t1) => {
                     let desired = through_ticks::<N, R>(tube, curve, j, t0, t1);
                     let first = (desired.ddq + desired.dq.scale(k_r)).sup_abs();
                     let second = (desired.dddq + desired.ddq.scale(k_r)).sup_abs();
-                    add_up(mul_up(0.5 * h, first), mul_up(mul_up(0.5 * h, h), second))
+                    let sizes = sum_up([1.0, desired.ddq.sup_abs(), mul_up(k_r, desired.dq.sup_abs())]);
+                    let rounded = mul_up(mul_up(h, LAW_ROUNDOFF), sizes);
+                    sum_up([mul_up(0.5 * h, first), mul_up(mul_up(0.5 * h, h), second), rounded])
                 }
             };
             sum_up([cell.deviation[j].r, moved, mul_up(age_s, loops.rate_rad_s2[j])])

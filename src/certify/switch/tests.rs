@@ -104,6 +104,27 @@ fn a_tube_that_does_not_hold_the_errors_of_the_one_before_does_not_follow() {
     refused(&|t| t.gains.k_r *= 1.001, &same, "k_r");
     refused(&|t| t.gains.period_s *= 2.0, &same, "period_s");
     refused(&|t| t.lag_floor[2] *= 1.0 + 1e-15, &same, "lag_floor of joint 'joint_3'");
+    // Readings of loops in the motors may be of the plan before.
+    let loops = |rate: f64| {
+        let all = || vec![1.0; 7];
+        Some(Box::new(MotorLoops { limit_nm: all(), gain_nms_rad: all(), rate_rad_s2: vec![rate; 7] }))
+    };
+    let mut looped = s.tube.clone();
+    looped.motor_loops = loops(5.0);
+    let after_loops = |change: &dyn Fn(&mut Tube)| {
+        let mut tube = looped.clone();
+        change(&mut tube);
+        let before = Predecessor { tube: &looped, ..s.before(1500) };
+        excess(&s.robot, &tube, (&curve).into(), &Start::After(before), 1.5)
+            .map_err(|refusal| refusal.to_string())
+    };
+    assert!(after_loops(&|_| ()).is_ok());
+    assert!(after_loops(&|t| t.motor_loops = loops(6.0)).is_ok());
+    let slower = after_loops(&|t| t.motor_loops.as_mut().unwrap().rate_rad_s2[3] = 4.99).unwrap_err();
+    assert!(slower.contains("motor_loops.rate_rad_s2 of joint 'joint_4' is 4.99"), "{slower}");
+    let short = after_loops(&|t| t.motor_loops.as_mut().unwrap().rate_rad_s2.truncate(6)).unwrap_err();
+    assert!(short.contains("motor_loops.rate_rad_s2 of joint 'joint_7'"), "{short}");
+    assert!(after_loops(&|t| t.motor_loops = None).unwrap_err().contains("another law"));
     refused(&|_| (), &|b| b.excess = 1e-3, "excess");
     refused(&|_| (), &|b| b.excess = f64::NAN, "excess");
     // What is used up of the excess is used up.

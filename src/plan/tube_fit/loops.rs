@@ -13,8 +13,10 @@ use super::RESERVE;
 
 /// Share of V_max that the limits are made for.
 const LEVEL_SHARE: f64 = 0.95;
-/// sum c_j eta_j is taken for no more than this: where it is more nothing is proven anyway, and the limits stay numbers.
+/// sum c_j eta_j is taken for no more than this: where it is more nothing is proven anyway, and the limits stay finite for a while.
 const MOST_COUPLED: f64 = 0.9;
+/// Limits beyond this, N m, are those of rounds that do not settle: no drive has them.
+const HOPELESS_NM: f64 = 1e6;
 /// What a first round starts from, N m, N m s/rad and rad/s^2: small. Where that suits a small arm no better than a large one it costs a round.
 const FIRST_LIMIT_NM: f64 = 1.0;
 const FIRST_GAIN_NMS_RAD: f64 = 10.0;
@@ -22,11 +24,10 @@ const FIRST_RATE_RAD_S2: f64 = 1.0;
 
 /// A first guess for so many joints.
 pub(super) fn initial(joints: usize) -> MotorLoops {
-    MotorLoops {
-        limit_nm: vec![FIRST_LIMIT_NM; joints],
-        gain_nms_rad: vec![FIRST_GAIN_NMS_RAD; joints],
-        rate_rad_s2: vec![FIRST_RATE_RAD_S2; joints],
-    }
+    let zero = || vec![0.0; joints];
+    let mut loops = MotorLoops { limit_nm: zero(), gain_nms_rad: zero(), rate_rad_s2: zero() };
+    begin(&mut loops);
+    loops
 }
 
 /// Back to the first guess.
@@ -39,6 +40,12 @@ pub(super) fn begin(loops: &mut MotorLoops) {
 /// Rates as large as those of the plan before.
 pub(super) fn hold(loops: &mut MotorLoops, held: &MotorLoops) {
     loops.rate_rad_s2.iter_mut().zip(&held.rate_rad_s2).for_each(|(rate, held)| *rate = rate.max(*held));
+}
+
+/// Whether the tube has loops whose limits are no numbers, or far beyond any drive.
+pub(super) fn are_hopeless(tube: &Tube) -> bool {
+    let limits = tube.motor_loops.iter().flat_map(|loops| &loops.limit_nm);
+    limits.into_iter().any(|limit| !(*limit <= HOPELESS_NM))
 }
 
 /// Whether the stored constants are as large as a cell needed them.
@@ -55,8 +62,8 @@ pub(super) fn growth(tube: &Tube, needed: &Required) -> f64 {
     rates.fold(needed.v_max_j / tube.gains.v_max, f64::max)
 }
 
-/// Gives the loops of `tube`, if it has some, limits and gains for what `reports` needed, and the rates of the plan under `held`.
-pub(super) fn adapt(tube: &mut Tube, reports: &[CellReport], held: Option<&Tube>) {
+/// Gives the loops of `tube`, if it has some, limits, gains and rates for what `reports` needed.
+pub(super) fn adapt(tube: &mut Tube, reports: &[CellReport]) {
     let v_max = LEVEL_SHARE * tube.gains.v_max;
     let Some(loops) = &mut tube.motor_loops else { return };
     let n = loops.limit_nm.len();
@@ -74,8 +81,5 @@ pub(super) fn adapt(tube: &mut Tube, reports: &[CellReport], held: Option<&Tube>
         loops.limit_nm[j] = rho[j] + c[j] * power;
         loops.gain_nms_rad[j] = loops.limit_nm[j] / eta[j];
         loops.rate_rad_s2[j] = most(&|needed| needed.rate_rad_s2[j]);
-    }
-    if let Some(held) = held.and_then(|held| held.motor_loops.as_deref()) {
-        hold(loops, held);
     }
 }
