@@ -243,7 +243,8 @@ fn with_larger_torques(log: &str) -> String {
 /// The set that the plans rest on is proven again from the log, and a log or a set that was changed is refused with the place.
 #[cfg(feature = "cli")]
 #[test]
-fn another_process_proves_the_identified_set_or_names_what_it_cannot_prove() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn another_process_proves_the_identified_set_or_names_what_it_cannot_prove_at_length() {
     let verify = |folder: &Path| {
         let program = env!("CARGO_BIN_EXE_surelift");
         let proof = folder.join("set_proof.json");

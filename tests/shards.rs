@@ -173,7 +173,8 @@ fn attacks_on_the_certifier_in_three_shards_at_length() {
 }
 
 #[test]
-fn truths_that_stay_inside_in_three_shards() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn truths_that_stay_inside_in_three_shards_at_length() {
     same_in_shards(IDENTIFICATION, 3, false);
 }
 
@@ -276,7 +277,8 @@ fn mechanisms_in_two_shards() {
 }
 
 #[test]
-fn what_cannot_be_merged_is_refused_by_name() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn what_cannot_be_merged_is_refused_by_name_at_length() {
     let place = Place::new(IDENTIFICATION);
     let [one, two, three] = [1, 2, 3].map(|i| place.shard(&format!("part{i}"), &format!("{i}/3")));
     place.refused(&[&one, &three], &[], &["shards are missing: 2/3"]);

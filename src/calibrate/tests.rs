@@ -75,7 +75,8 @@ fn friction_is_learnt_and_a_recording_that_goes_wrong_is_told_when_and_where() {
 
 /// Noise floors are those of encoders; what springs need stays beside them.
 #[test]
-fn an_arm_on_springs_keeps_their_parts() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn an_arm_on_springs_keeps_their_parts_at_length() {
     let (robot, _, mut logs) = recorded(&[1.5]);
     let spring = crate::robot::Spring {
         stiffness_nm_rad: 1e4,

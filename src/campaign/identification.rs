@@ -427,7 +427,8 @@ mod tests {
 
     /// At the bound nothing is lost.
     #[test]
-    fn a_base_that_leans_as_far_as_it_may_loses_nothing() {
+    #[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+    fn a_base_that_leans_as_far_as_it_may_loses_nothing_at_length() {
         let mut campaign = campaign(1);
         campaign.seconds = 3.0;
         let most = campaign.robot.uncertainty().gravity_direction_deg;

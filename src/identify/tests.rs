@@ -175,7 +175,8 @@ fn eight_pounds_are_found_and_the_truth_stays_inside() {
 
 /// Windows that were enclosed before the update asks for them tell the same, to the last bit, whenever that was.
 #[test]
-fn what_is_prepared_changes_nothing() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn what_is_prepared_changes_nothing_at_length() {
     let robot = Arc::new(arm());
     let mut rng = ChaCha8Rng::seed_from_u64(12);
     let start = prior(&robot);
@@ -239,7 +240,8 @@ fn correlated(seed: u64, seconds: f64) -> (Arc<Arm>, Vec<f64>, ParameterSet, Bez
 }
 
 #[test]
-fn strips_hold_the_truth_and_are_narrower_than_the_box() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn strips_hold_the_truth_and_are_narrower_than_the_box_at_length() {
     for seed in 0..2 {
         let (robot, theta, set, curve) = correlated(seed, 4.5);
         assert!(set.contains(&theta), "seed {seed}");

@@ -50,7 +50,8 @@ fn the_first_plan_is_made_with_what_weighing_tells_at_length() {
 
 /// Random loads and friction that sticks in any way: the truth is never outside of what weighing leaves.
 #[test]
-fn weighing_never_excludes_the_truth() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn weighing_never_excludes_the_truth_at_length() {
     let (task, _) = weighed(0.0).split();
     let robot = Arc::new(task.robot.clone());
     let (held, prior) = (task.held.as_ref().unwrap(), task.prior_set().unwrap());

@@ -2,7 +2,8 @@ use super::*;
 use crate::campaign::{Campaign, Journal};
 
 #[test]
-fn an_open_design_is_followed_and_identified() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn an_open_design_is_followed_and_identified_at_length() {
     let body = "[3.09923, -4e-5, 9e-5, -0.43801, 0.07803, 0.0, 0.07405, 0.0, 0.0, 0.00705]";
     let text = format!(
         "schema = 1\nname = \"few\"\nkind = \"excitation\"\nscenario = \"scenarios/dumbbell_c_8lb.toml\"\n\

@@ -238,7 +238,8 @@ fn sines_have_their_speed_and_derivatives() {
 
 /// What motors cannot follow is slowed down, whole limbs together, to where the weakest one has a tenth left; what they can is as fast as it was asked for.
 #[test]
-fn sines_are_as_fast_as_motors_can() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn sines_are_as_fast_as_motors_can_at_length() {
     let (mut limb, _, _) = leg();
     let file = crate::campaign::parse::<LimbsFile>(Path::new(HERE), FEW).unwrap();
     let reached = |limb: &Model, speed: f64| {

@@ -101,7 +101,8 @@ fn the_smoother_is_nearer_than_the_filter_at_length() {
 }
 
 #[test]
-fn files_that_make_no_sense_are_refused_by_field() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn files_that_make_no_sense_are_refused_by_field_at_length() {
     let told = |from: &str, to: &str| campaign(&[(from, to)]).unwrap_err().to_string();
     assert!(told("seeds = 1", "seeds = 0").contains("`seeds / filter`"));
     assert!(

@@ -47,7 +47,8 @@ fn runs_are_the_same_whatever_is_known_of_them_before_at_length() {
 }
 
 #[test]
-fn what_is_wrong_in_the_file_is_named() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn what_is_wrong_in_the_file_is_named_at_length() {
     campaign::load(Path::new(SHIPPED)).map(|_| ()).unwrap();
     let refused = |text: &str, words: &str| {
         let said = loaded(text).err().unwrap().to_string();

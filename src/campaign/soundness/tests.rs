@@ -250,7 +250,8 @@ fn a_rounding_the_wrong_way_is_found_out_at_length() {
 }
 
 #[test]
-fn bodies_with_a_known_part_are_mended_into_their_box() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn bodies_with_a_known_part_are_mended_into_their_box_at_length() {
     let mut tried = 0;
     for arm in &campaign(1).arms {
         let mut rng = ChaCha8Rng::seed_from_u64(3);

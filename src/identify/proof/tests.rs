@@ -73,7 +73,8 @@ fn what_was_learnt_is_proven_again_from_the_text_of_its_proof() {
 }
 
 #[test]
-fn bounds_that_were_moved_are_named() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn bounds_that_were_moved_are_named_at_length() {
     let (proof, samples, ..) = learnt(Method::Dual);
     let strips = proof.steps.iter().position(|step| matches!(step, ProofStep::Strips { .. })).unwrap();
     for step in (0..proof.steps.len()).filter(|step| *step != strips) {

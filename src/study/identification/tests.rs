@@ -79,7 +79,8 @@ fn assert_truth_inside(findings: &Findings, robot: &Arm, theta: &[f64], what: &s
 }
 
 #[test]
-fn friction_is_found_and_lies_in_the_set() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn friction_is_found_and_lies_in_the_set_at_length() {
     let (robot, theta, samples) = empty_handed(1, 3.0);
     let log = through_a_file(&samples, &robot);
     let (unseen, seen) = (through_a_file(&samples[2000..], &robot), through_a_file(&samples[..2001], &robot));

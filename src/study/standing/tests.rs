@@ -253,7 +253,8 @@ fn talos(robot: &Model) -> StandingTask<'_> {
 }
 
 #[test]
-fn a_motion_tells_more_than_random_ones() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_motion_tells_more_than_random_ones_at_length() {
     let [on_points, on_soles] = ["go1", "talos_reduced"].map(|name| load_model(name).unwrap());
     for task in [go1(&on_points), talos(&on_soles)] {
         let found = task.run().unwrap();

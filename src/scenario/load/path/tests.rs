@@ -50,7 +50,8 @@ fn a_path_leads_through_its_point_to_the_goal() {
 }
 
 #[test]
-fn a_path_that_is_none_is_refused_by_its_key() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_path_that_is_none_is_refused_by_its_key_at_length() {
     let goal = format!("goal_rad = {:?}\n", moved(0.5));
     let with = |keys: &str| format!("{goal}[path]\n{keys}");
     let via = |q: &[f64]| format!("via_rad = {q:?}").replace("NaN", "nan");

@@ -3,7 +3,8 @@
 use super::*;
 
 #[test]
-fn without_noise_every_method_finds_the_payload_and_the_base_parameters() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn without_noise_every_method_finds_the_payload_and_the_base_parameters_at_length() {
     let mut robot = arm();
     robot.stated().sensors =
         Sensors { torque_ratio: 0.0, torque_abs_nm: 1e-4, position_rad: 1e-9, velocity_rad_s: 1e-7 };

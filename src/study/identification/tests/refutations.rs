@@ -3,7 +3,8 @@
 use super::*;
 
 #[test]
-fn bounds_that_cannot_be_true_are_refuted_and_replaced_without_a_guarantee() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn bounds_that_cannot_be_true_are_refuted_and_replaced_without_a_guarantee_at_length() {
     let (robot, _, mut samples) = empty_handed(2, 4.0);
     // A disturbance of 6 N m on the fourth joint, which no parameter explains; 100 Hz, with a hole.
     samples.iter_mut().for_each(|s| s.tau[3] += 6.0 * (40.0 * s.t).sin().signum());

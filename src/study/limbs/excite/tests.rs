@@ -21,7 +21,8 @@ fn task(robot: &Model) -> ExcitationTask<'_> {
 }
 
 #[test]
-fn motions_tell_more_than_random_ones_and_keep_all_limits() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn motions_tell_more_than_random_ones_and_keep_all_limits_at_length() {
     let robot = load_model("digit").unwrap();
     let found = task(&robot).run().unwrap();
     for limb in &found.limbs {
@@ -199,7 +200,8 @@ fn motions_whose_links_come_too_near_are_made_smaller_at_length() {
 
 /// Limbs that are searched one after the other give one motion, however many threads look at it.
 #[test]
-fn threads_make_no_difference() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn threads_make_no_difference_at_length() {
     let linked = load_model_with_shapes("digit").unwrap();
     let task = ExcitationTask { evaluations: (6, 6), ..with_shapes(&linked, 0.01) };
     let by = |threads: usize| {

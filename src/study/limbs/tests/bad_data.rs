@@ -76,7 +76,8 @@ fn a_passive_sensor_that_breaks_off_is_named() {
 
 /// A recording in which one motor moves, or none: what it cannot tell is told, and the files' parameters stand.
 #[test]
-fn motors_that_stand_still_are_named() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn motors_that_stand_still_are_named_at_length() {
     let robot = load_model("digit").unwrap();
     let held = robot.with_base_held();
     let theta = truth(&held, &mut ChaCha8Rng::seed_from_u64(7));

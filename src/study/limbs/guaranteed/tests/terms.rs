@@ -190,7 +190,8 @@ fn momentum(numbers: &mut Numbers<'_>, theta: &[f64], k: usize, q: &[f64], v: &[
 }
 
 #[test]
-fn position_errors_at_the_ends_are_charged_as_one() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn position_errors_at_the_ends_are_charged_as_one_at_length() {
     let (leg, domain, theta) = case();
     let waves = Waves::draw(&leg, &domain, &mut ChaCha8Rng::seed_from_u64(5));
     let (error, start) = (2e-5, 0.2);
@@ -237,7 +238,8 @@ fn misplaced(
 }
 
 #[test]
-fn position_errors_between_are_charged_as_one() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn position_errors_between_are_charged_as_one_at_length() {
     let (leg, domain, mut theta) = case();
     frictionless(&leg, &mut theta);
     let motion = still(&leg, &domain);
