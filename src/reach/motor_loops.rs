@@ -44,7 +44,7 @@
 //!
 //! # Rounding
 //! Upward, term by term; m_j is rounded down. What the computer's references are off by is some roundings of what they are made of, for which
-//! [`LAW_ROUNDOFF`](super::roundoff::LAW_ROUNDOFF) of their sizes is charged.
+//! [`LAW_ROUNDOFF`] of their sizes is charged.
 //!
 //! # Memory
 //! Bounds of rates ask for some in each cell ([`rates`]): planning for such loops does, other than for the first law in the computer. The tick asks for none.
