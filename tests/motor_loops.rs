@@ -196,20 +196,21 @@ fn drivers_that_do_not_reach_the_loops_and_files_that_cannot_be_are_refused() {
 #[test]
 #[ignore = "long: cargo test --release --tests -- --ignored at_length"]
 fn an_unknown_load_is_carried_at_500_hz_at_length() {
-    for seed in 0..5 {
-        let (task, truth) = scenario();
-        let robot = Arc::new(task.robot.clone());
-        let mut world = World::new(robot, task.scene.clone(), &task.start, truth, seed);
-        let options = RunOptions { method: "ours".to_owned(), seed, timed: false };
-        let record = run(&task, &mut world, &options, &mut ()).unwrap();
-        let audit = world.reveal();
-        println!(
-            "seed {seed}: {:?}, {} plans, tube {:.4}",
-            record.outcome,
-            record.plans.len(),
-            audit.tube_used
-        );
-        assert_eq!((record.outcome, audit.counts), (Outcome::Success, Counts::default()));
-        assert!(audit.truth_inside && audit.tube_used <= 1.0);
-    }
+    std::thread::scope(|scope| {
+        for seed in 0..5 {
+            scope.spawn(move || is_carried(seed));
+        }
+    });
+}
+
+fn is_carried(seed: u64) {
+    let (task, truth) = scenario();
+    let robot = Arc::new(task.robot.clone());
+    let mut world = World::new(robot, task.scene.clone(), &task.start, truth, seed);
+    let options = RunOptions { method: "ours".to_owned(), seed, timed: false };
+    let record = run(&task, &mut world, &options, &mut ()).unwrap();
+    let audit = world.reveal();
+    println!("seed {seed}: {} plans, tube {:.4}", record.plans.len(), audit.tube_used);
+    assert_eq!((record.outcome, audit.counts), (Outcome::Success, Counts::default()), "seed {seed}");
+    assert!(audit.truth_inside && audit.tube_used <= 1.0, "seed {seed}");
 }
