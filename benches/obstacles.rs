@@ -67,6 +67,7 @@ fn crowds(c: &mut Criterion) {
             reach: &task.carry.range_rad,
             warm: None,
             held: None,
+            growth_max_m: None,
             seed: 1,
             deadline: Instant::now() + Duration::from_secs(3600),
         };

@@ -39,6 +39,7 @@ pub fn turned() -> Result<Vec<f64>, Box<dyn Error>> {
         reach: &[0.3; 3],
         warm: None,
         held: None,
+        growth_max_m: None,
         seed: 0,
         deadline: Instant::now() + Duration::from_secs(60),
     };

@@ -242,12 +242,15 @@ fn growth_m(plan: &Plan) -> f64 {
 #[ignore = "minutes, on the wall clock: the whole job, ten times"]
 fn the_measured_arm_does_the_main_job_on_the_clock() {
     let mut done = 0;
-    for seed in 0..10 {
-        let (task, truth) = Scenario::load("scenarios/dumbbell_c_8lb_measured.toml").unwrap().split();
-        let (record, audit) = execute_timed(&task, truth, seed, true);
+    let seeds: Vec<u64> = std::env::var("SEEDS").map_or((0..10).collect(), |s| s.split(',').map(|x| x.parse().unwrap()).collect());
+    for seed in seeds {
+        let (task, truth) = Scenario::load(std::env::var("SCENARIO").as_deref().unwrap_or("scenarios/dumbbell_c_8lb_measured.toml")).unwrap().split();
+        let (record, audit) = execute_timed(&task, truth, seed, std::env::var("UNTIMED").is_err());
         sound(&record, &audit);
         done += u32::from(record.outcome == Outcome::Success);
-        let growth = record.plans.iter().map(growth_m).fold(0.0, f64::max);
+        let growths: Vec<f64> = record.plans.iter().map(growth_m).collect();
+        println!("links carried in each plan, mm: {:.1?}", growths.iter().map(|m| 1e3 * m).collect::<Vec<_>>());
+        let growth = growths.iter().copied().fold(0.0, f64::max);
         let known = record.identification.iter().rfind(|known| known.t <= 7.6).unwrap();
         let half = |p: usize| known.known.half_width(p);
         let moment = (1..4).map(half).fold(0.0, f64::max);

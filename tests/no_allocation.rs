@@ -285,6 +285,7 @@ fn planning_does_not_allocate_after_the_first_proposal() {
         reach: &task.carry.range_rad,
         warm: Some(&start.q),
         held: None,
+        growth_max_m: None,
         seed: 0,
         deadline: Instant::now() + Duration::from_secs(600),
     };
@@ -319,6 +320,7 @@ fn exciting_does_not_allocate_after_the_first_proposal_at_length() {
         reach: &held.range_rad,
         warm: None,
         held: None,
+        growth_max_m: None,
         seed: 1,
         deadline: Instant::now() + Duration::from_secs(600),
     };

@@ -148,6 +148,7 @@ fn an_own_cost_decides_what_is_proposed_and_it_can_be_proven() {
             reach: &[0.3; 3],
             warm: None,
             held: None,
+            growth_max_m: None,
             seed: 0,
             // Counts limit the search, not the clock.
             deadline: Instant::now() + Duration::from_secs(600),

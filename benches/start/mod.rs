@@ -54,6 +54,7 @@ impl Start {
             reach,
             warm: None,
             held: None,
+            growth_max_m: None,
             seed: 1,
             deadline: Instant::now() + Duration::from_secs(3600),
         }

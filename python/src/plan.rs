@@ -166,6 +166,7 @@ pub fn propose(
             reach: &reach,
             warm: None,
             held: None,
+            growth_max_m: None,
             seed,
             deadline: Instant::now() + Duration::from_secs_f64(seconds),
         };

@@ -3,7 +3,7 @@
 //! For those who choose a drive for a job. Each trial gives the arm one rate, delay and bound of velocities, and finds the heaviest payload as `surelift robot limits`
 //! does ([`crate::tune::limits`]): the tubes of some random plans from rest are proven, errors carry no link too far, and limits hold. Half of a delay is the
 //! age of readings, half the delay of commands; ticks do not shake, and drives do not lag. Where there is no delay the first law counts too, with any gains of the grid that `robot tune` begins with, and the heavier
-//! of both payloads is told. All other figures are those of the robot's file. Gains are searched for: of what is not proven here, others may find a proof. A
+//! of both payloads is told. An arm with loops in its motors has no other delay than the age of their readings: that is the map's delay for it. All other figures are those of the robot's file. Gains are searched for: of what is not proven here, others may find a proof. A
 //! measurement, no promise.
 
 mod map;
@@ -33,7 +33,7 @@ pub(super) struct PayloadsFile {
     seed: u64,
     /// Control rates, Hz.
     rates_hz: Vec<f64>,
-    /// Age of readings and delay of commands together, ms; half of it each.
+    /// Age of readings and delay of commands together, ms; half of it each. For an arm with loops in its motors the age of those loops' readings, above 0.
     delays_ms: Vec<f64>,
     /// Bounds of what measured velocities are off by, rad/s (m/s).
     velocity_errors_rad_s: Vec<f64>,
@@ -130,6 +130,11 @@ impl PayloadMap {
         for place in map.places() {
             let (rate, delay) = (map.file.rates_hz[place.rate], map.file.delays_ms[place.delay]);
             let field = format!("arms[{}] at {rate} Hz with a delay of {delay} ms", place.arm);
+            if delay == 0.0 && map.arms[place.arm].timing().has_motor_loops() {
+                let reason =
+                    "expected delays above 0: this arm's are the ages of what the loops in its motors read";
+                return Err(wrong(&field, reason.into()));
+            }
             map.arm_at(place).map_err(|error| wrong(&field, error.to_string()))?;
         }
         Ok(map)
@@ -149,15 +154,17 @@ impl PayloadMap {
     /// The arm with the figures of a place.
     fn arm_at(&self, place: Place) -> Result<Arm, robot::RobotError> {
         let arm = &self.arms[place.arm];
-        let half_s = 0.5e-3 * self.file.delays_ms[place.delay];
+        let delay_s = 1e-3 * self.file.delays_ms[place.delay];
         let mut gains = arm.gains();
         gains.period_s = 1.0 / self.file.rates_hz[place.rate];
         let mut sensors = arm.sensors();
         sensors.velocity_rad_s = self.file.velocity_errors_rad_s[place.velocity];
-        // Loops in the motors stay what they are.
-        let age_s = arm.timing().motor_loop_age_max_s;
-        let loops = TimingBounds { motor_loop_age_max_s: age_s, ..TimingBounds::EXACT };
-        let timing = TimingBounds { reading_age_max_s: half_s, command_delay_max_s: half_s, ..loops };
+        let timing = if arm.timing().has_motor_loops() {
+            TimingBounds { motor_loop_age_max_s: delay_s, ..TimingBounds::EXACT }
+        } else {
+            let half_s = 0.5 * delay_s;
+            TimingBounds { reading_age_max_s: half_s, command_delay_max_s: half_s, ..TimingBounds::EXACT }
+        };
         // Ages are judged against the period: that comes first.
         let exact = arm.with_timing(TimingBounds::EXACT)?;
         exact.with_gains(gains)?.with_timing(timing)?.with_sensors(sensors)
@@ -334,7 +341,8 @@ mod tests {
             places.iter().map(|p| (p.arm, p.velocity, p.rate, p.delay)).collect();
         assert_eq!((places.len(), distinct.len(), map.keys().len()), (16, 16, 16));
         for place in &places {
-            let (arm, timing) = (map.arm_at(*place).unwrap(), map.arm_at(*place).unwrap().timing());
+            let arm = map.arm_at(*place).unwrap();
+            let timing = arm.timing();
             assert_eq!(arm.name, ["kinova_gen3_2f85", "z1"][place.arm]);
             assert_eq!(arm.sensors().velocity_rad_s, [1e-3, 2e-3][place.velocity]);
             assert_eq!(arm.gains().period_s, [2e-3, 1e-3][place.rate]);
@@ -353,6 +361,23 @@ mod tests {
         }
     }
 
+    /// Motors with loops of their own have no other delay than the age of what those read.
+    #[test]
+    fn the_delay_of_loops_in_the_motors_is_the_age_of_their_readings() {
+        let looped = FILE.replace("kinova_gen3_2f85", "z1_500hz");
+        let map = map(&looped.replace("[0, 6]", "[0.05, 0.1]")).unwrap();
+        let ages = map.places().map(|place| {
+            let timing = map.arm_at(place).unwrap().timing();
+            let age_s = timing.motor_loop_age_max_s;
+            assert_eq!(timing, TimingBounds { motor_loop_age_max_s: age_s, ..TimingBounds::EXACT });
+            1e3 * age_s
+        });
+        assert_eq!(ages.collect::<Vec<_>>(), [0.05, 0.1, 0.05, 0.1]);
+        let findings =
+            map.sum_up(map.places().map(|_| Provable { kg: 1.0, momentum: false, forbids: None }).collect());
+        assert!(findings.unwrap().files[0].1.contains("age of loop readings, ms"));
+    }
+
     #[test]
     fn a_file_that_makes_no_sense_is_refused_by_field() {
         let refused = |from: &str, to: &str, field: &str| {
@@ -364,6 +389,11 @@ mod tests {
         refused("rates_hz = [500, 1000]", "rates_hz = []", "`rates_hz`: is empty");
         refused("delays_ms = [0, 6]", "delays_ms = [-1]", "`delays_ms`: holds -1");
         refused("delays_ms = [0, 6]", "delays_ms = [1e6]", "`arms[0] at 500 Hz with a delay of 1000000 ms`");
+        refused(
+            "kinova_gen3_2f85",
+            "z1_500hz",
+            "`arms[0] at 500 Hz with a delay of 0 ms`: expected delays above 0",
+        );
         refused("[1e-3]", "[nan]", "`velocity_errors_rad_s`: holds NaN");
         refused("plans = 1", "plans = 0", "`plans`");
         refused("growth_mm = 20", "growth_mm = 0", "`arms[0].growth_mm`");

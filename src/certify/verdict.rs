@@ -91,6 +91,14 @@ pub enum Refusal {
     /// The problem itself is not one that the proof covers.
     #[error("{0}")]
     Unsupported(String),
+    /// Tracking errors may carry a link farther than is asked for. The planner's alone: what is proven of such a plan is true.
+    #[error("tracking errors may carry a link by {:.1} mm, at most {:.1} mm is asked for (`growth_max_m`)", 1e3 * .growth_m, 1e3 * .most_m)]
+    Growth {
+        /// How far, m.
+        growth_m: f64,
+        /// What is asked for, m.
+        most_m: f64,
+    },
     /// The plan does not start where the arm is.
     #[error("the plan does not start where the arm is: {0}")]
     Start(#[from] StartRefusal),

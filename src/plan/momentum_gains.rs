@@ -26,10 +26,15 @@ const PRUDENCE: f64 = 1.1;
 const MOST_FITS: usize = 3;
 
 /// Gains that prove best along the problem's motion. Where a plan goes before, its K_r is tried as well: another one turns its position errors into momenta.
+/// Those under which errors may carry a link farther than `growth_max_m` (m) come last, if that is limited.
 ///
 /// # Errors
 /// [`MomentumRefusal`] of the first gains that were tried, if none are proven.
-pub fn choose(problem: &MomentumProblem<'_>, cells: usize) -> Result<MomentumGains, MomentumRefusal> {
+pub fn choose(
+    problem: &MomentumProblem<'_>,
+    cells: usize,
+    growth_max_m: Option<f64>,
+) -> Result<MomentumGains, MomentumRefusal> {
     let still = survey(problem, &standing_tube(problem.robot()), cells)?;
     // The gain grows with kappa, which is 1 here.
     let most = 1.0 / still.iter().map(|cell| cell.report.needs.gain).fold(0.0, f64::max);
@@ -46,7 +51,7 @@ pub fn choose(problem: &MomentumProblem<'_>, cells: usize) -> Result<MomentumGai
     let outlooks: Vec<&CellOutlook> = moving.as_ref().unwrap_or(&still).iter().map(|c| &c.outlook).collect();
     let (mut refusal, mut fitted) = (None, vec![]);
     for more in [PRUDENCE, 1.0] {
-        match first_proven(problem, (&tried, &mut fitted), (&outlooks, cells), more) {
+        match first_proven(problem, (&tried, &mut fitted), (&outlooks, cells), (more, growth_max_m)) {
             Ok(gains) => return Ok(gains),
             Err(error) => refusal = refusal.or(error),
         }
@@ -59,7 +64,7 @@ fn first_proven(
     problem: &MomentumProblem<'_>,
     (tried, fitted): (&[MomentumGains], &mut Vec<MomentumGains>),
     (outlooks, cells): (&[&CellOutlook], usize),
-    more: f64,
+    (more, growth_max_m): (f64, Option<f64>),
 ) -> Result<MomentumGains, Option<MomentumRefusal>> {
     // Other threads do not know what they work for.
     let span = tracing::Span::current();
@@ -67,8 +72,10 @@ fn first_proven(
     let scores: Vec<_> = tried.par_iter().map(scored).collect();
     let timing = CycleTiming::of(problem.robot());
     let mut refusal = None;
-    let left: Vec<_> =
-        best_first(tried, &scores).into_iter().filter(|gains| !fitted.contains(gains)).collect();
+    let left: Vec<_> = best_first(tried, &scores, growth_max_m)
+        .into_iter()
+        .filter(|gains| !fitted.contains(gains))
+        .collect();
     for gains in left.into_iter().take(MOST_FITS) {
         fitted.push(gains);
         match fit(problem, gains, timing, cells) {
@@ -100,35 +107,54 @@ fn look_about(
     survey(problem, &tube, cells).ok()
 }
 
-/// The largest share that the robust torque takes of what the motion leaves of a torque limit, and how far links are carried in the end, which is
-/// what a plan that follows begins with, m; with `more` times what is foreseen.
+/// What gains promise.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Score {
+    /// The largest share that the robust torque takes of what the motion leaves of a torque limit.
+    torque: f64,
+    /// How far links are carried at most, m.
+    growth_m: f64,
+    /// And in the end, which is what a plan that follows begins with, m.
+    rest_growth_m: f64,
+}
+
+/// What the gains promise with `more` times what is foreseen.
 fn score(
     problem: &MomentumProblem<'_>,
     gains: MomentumGains,
     outlooks: (&[&CellOutlook], usize),
     more: f64,
-) -> Result<(f64, f64), MomentumRefusal> {
+) -> Result<Score, MomentumRefusal> {
     let robot = problem.robot();
     let (tube, needs) = foresee(problem, gains, outlooks, more)?;
-    let growth = needs.last().map_or(0.0, |rest| rest.growth_m);
+    let rest_growth_m = needs.last().map_or(0.0, |rest| rest.growth_m);
+    let growth_m = needs.iter().map(|needs| needs.growth_m).fold(0.0, f64::max);
     let share = |outlook: &&CellOutlook| outlook.torque_share(robot, &tube);
     let torque = outlooks.0.iter().map(share).fold(0.0, f64::max);
-    tracing::debug!(k_r = gains.k_r, kappa = gains.kappa, growth, torque, "gains");
-    Ok((torque, growth))
+    tracing::debug!(k_r = gains.k_r, kappa = gains.kappa, growth_m, rest_growth_m, torque, "gains");
+    Ok(Score { torque, growth_m, rest_growth_m })
 }
 
 /// Gains that settled, the best first. What counts is how far links are carried in the end, over the share of a torque limit that is left to move with. Gains that
 /// ask for the least torque make wide tubes, and the plans that follow have to begin with those. Those that make the narrowest tubes leave no room for a motion.
-/// Where nothing is left those come first that lack least.
-fn best_first(tried: &[MomentumGains], scores: &[Result<(f64, f64), MomentumRefusal>]) -> Vec<MomentumGains> {
-    let settled = tried.iter().zip(scores).filter_map(|(gains, score)| Some((*gains, *score.as_ref().ok()?)));
-    let mut settled: Vec<(MomentumGains, (f64, f64))> = settled.collect();
-    let rank = |(torque, growth): (f64, f64)| {
-        if torque < 1.0 { (0, growth / (1.0 - torque)) } else { (1, torque) }
+/// Where nothing is left those come first that lack least. Gains that carry links too far come after all that do not.
+fn best_first(
+    tried: &[MomentumGains],
+    scores: &[Result<Score, MomentumRefusal>],
+    growth_max_m: Option<f64>,
+) -> Vec<MomentumGains> {
+    let rank = |score: &Score| {
+        let too_far = growth_max_m.is_some_and(|most_m| score.growth_m > most_m);
+        let (lacks, cost) = if score.torque < 1.0 {
+            (false, score.rest_growth_m / (1.0 - score.torque))
+        } else {
+            (true, score.torque)
+        };
+        (lacks, too_far, cost)
     };
-    settled.sort_by(|a, b| {
-        let (a, b) = (rank(a.1), rank(b.1));
-        a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
-    });
+    let settled =
+        tried.iter().zip(scores).filter_map(|(gains, score)| Some((*gains, rank(score.as_ref().ok()?))));
+    let mut settled: Vec<_> = settled.collect();
+    settled.sort_by(|(_, a), (_, b)| (a.0, a.1).cmp(&(b.0, b.1)).then(a.2.total_cmp(&b.2)));
     settled.into_iter().map(|(gains, _)| gains).collect()
 }

@@ -141,10 +141,22 @@ pub struct Setting<'a> {
     pub warm: Option<&'a [f64]>,
     /// Tube of the running plan, whose position errors the next one must hold.
     pub held: Option<&'a Tube>,
+    /// How far tracking errors may carry a link at most, m, where that is limited; see [`crate::horizon::Task::growth_max_m`].
+    pub growth_max_m: Option<f64>,
     /// Seed of everything that is drawn.
     pub seed: u64,
     /// No evaluation starts that would end after this.
     pub deadline: Instant,
+}
+
+impl Setting<'_> {
+    /// Refuses a tube in which tracking errors carry a link too far (m).
+    fn carries_no_farther(&self, growth_m: f64) -> Result<(), Refusal> {
+        match self.growth_max_m.filter(|most_m| !(growth_m <= *most_m)) {
+            None => Ok(()),
+            Some(most_m) => Err(Refusal::Growth { growth_m, most_m }),
+        }
+    }
 }
 
 /// What the plan is for.

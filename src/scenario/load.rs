@@ -107,6 +107,7 @@ impl Check<'_> {
             None => robot.joints.iter().map(|joint| usual_tolerance(joint.kind)).collect(),
         };
         self.positives("goal_tolerance_rad", &goal_tolerance_rad, n)?;
+        file.growth_max_m.iter().try_for_each(|&most_m| self.positive("growth_max_m", most_m))?;
         self.positives("carry.range_rad", &file.carry.range_rad, n)?;
         let timing = file.timing.timing(file.payload.is_some());
         self.timing(&timing)?;
@@ -128,6 +129,7 @@ impl Check<'_> {
             start,
             goal,
             goal_tolerance_rad,
+            growth_max_m: file.growth_max_m,
             scene,
             timing,
             carry: file.carry,

@@ -17,7 +17,7 @@ pub(super) fn proven(arm: &Setup, curves: &[Bezier], cells: usize) -> Result<Pro
     for curve in curves {
         let problem = MomentumProblem::new(&arm.robot, &set, &arm.scene, curve, MomentumStart::Rest)
             .map_err(|refusal| refusal.to_string())?;
-        let gains = momentum_gains::choose(&problem, cells).map_err(|refusal| refusal.to_string())?;
+        let gains = momentum_gains::choose(&problem, cells, None).map_err(|refusal| refusal.to_string())?;
         let fitted = momentum_fit::fit_bounded(&problem, gains, None, cells);
         let (_, survey) = fitted.map_err(|refusal| refusal.to_string())?;
         let reports = || survey.iter().map(|cell| &cell.report);

@@ -70,7 +70,9 @@ fn panel(
         let at = (LEFT + CELL.0 * i as i32 + CELL.0 / 2, bottom + 12);
         area.draw(&Text::new(figure(*ms), at, small.clone()))?;
     }
-    area.draw(&Text::new("delay, ms", (middle, bottom + 32), small.clone()))?;
+    let delay =
+        if map.arms[arm].timing().has_motor_loops() { "age of loop readings, ms" } else { "delay, ms" };
+    area.draw(&Text::new(delay, (middle, bottom + 32), small.clone()))?;
     for (i, hz) in file.rates_hz.iter().enumerate() {
         let at = (LEFT - 34, bottom - CELL.1 * i as i32 - CELL.1 / 2);
         area.draw(&Text::new(format!("{} Hz", figure(*hz)), at, small.clone()))?;

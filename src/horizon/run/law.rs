@@ -142,7 +142,7 @@ impl<C: Cycles> Runner<'_, C> {
         let empty = Scene::default();
         let problem = MomentumProblem::new(setting.robot, setting.set, &empty, &curve, start)
             .map_err(|e| e.to_string())?;
-        choose(&problem, self.few(cells(setting.duration_s))).map_err(|e| e.to_string())
+        choose(&problem, self.few(cells(setting.duration_s)), setting.growth_max_m).map_err(|e| e.to_string())
     }
 
     /// Cells in which gains are tried. Nothing rests on them; but a tube that narrows needs as many as its proof.
@@ -193,7 +193,7 @@ impl<C: Cycles> Runner<'_, C> {
         let empty = Scene::default();
         let problem =
             MomentumProblem::new(&self.robot, set, &empty, curve, start).map_err(|e| e.to_string())?;
-        let gains = choose(&problem, self.few(cells)).map_err(|e| e.to_string())?;
+        let gains = choose(&problem, self.few(cells), self.task.growth_max_m).map_err(|e| e.to_string())?;
         let fitted = fit_bounded(&problem, gains, None, cells);
         fitted.map(|(tube, _)| tube.into()).map_err(|e| e.to_string())
     }

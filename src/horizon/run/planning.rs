@@ -197,6 +197,7 @@ impl<C: Cycles> Runner<'_, C> {
             reach,
             warm: running.as_deref(),
             held: held_tube.as_ref().and_then(TrackingTube::energy),
+            growth_max_m: task.growth_max_m,
             seed: self.seed.wrapping_mul(1000).wrapping_add(self.record.attempts.len() as u64 + 1),
             deadline,
         };

@@ -24,6 +24,7 @@ fn setting<'a>(task: &'a Task, set: &'a Arc<PreparedSet>, start: &'a JointState)
         reach: &task.range_rad,
         warm: None,
         held: None,
+        growth_max_m: None,
         seed: 0,
         deadline: Instant::now() + Duration::from_secs(600),
     }

@@ -102,6 +102,8 @@ impl Candidates<'_> {
             (None, None) => fit_bounded(&problem, law.gains, None, *cells),
         };
         let (bounded, survey) = fitted.map_err(|e| named(&e))?;
+        let growth_m = survey.iter().map(|cell| cell.report.needs.growth_m).fold(0.0, f64::max);
+        setting.carries_no_farther(growth_m)?;
         let pairs = survey.first().map_or(0, |cell| cell.clearances.len());
         rows.reserve(survey.len() * RowBuilder::most(robot, pairs));
         for (index, cell) in survey.iter().enumerate() {

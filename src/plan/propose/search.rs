@@ -421,6 +421,8 @@ impl Candidates<'_> {
             survey(&search.tube, &search.curve, &mut search.fine)?;
         }
         search.busiest = tube_fit::busiest(&search.fine);
+        let growth_m = search.fine.iter().map(|report| report.growth_m).fold(0.0, f64::max);
+        setting.carries_no_farther(growth_m)?;
         let pairs = search.fine.first().map_or(0, |report| report.clearances.len());
         rows.reserve(search.fine.len() * RowBuilder::most(robot, pairs));
         for cell in search.fine.iter().enumerate() {

@@ -23,6 +23,7 @@ fn setting<'a>(
         reach,
         warm: None,
         held: None,
+        growth_max_m: None,
         seed: 0,
         deadline: Instant::now() + Duration::from_secs(600),
     }
