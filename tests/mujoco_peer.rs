@@ -175,7 +175,10 @@ impl FakePeer {
                 self.acting = self.coming.pop_front().map(|(_, tau)| tau);
             }
             self.coming.iter_mut().for_each(|(at, _)| *at -= 1);
-            let applied = self.acting.clone().map_or_else(|| self.holding(), |tau| self.with_loops(tau));
+            let applied = match self.acting.clone() {
+                Some(tau) => self.with_loops(tau),
+                None => self.holding(),
+            };
             for j in 0..n {
                 sum[j] += applied[j] / length as f64;
                 most[j] = if applied[j].abs() > most[j].abs() { applied[j] } else { most[j] };
