@@ -19,6 +19,7 @@ use std::process::Command;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use surelift::control::MotorCommand;
 use surelift::dynamics::Workspace;
 use surelift::horizon::{self, Hardware, Outcome, Reading, RunOptions, Task};
 use surelift::inertia::ParameterSet;
@@ -75,6 +76,8 @@ struct FakePeer {
     coming: VecDeque<(usize, Vec<f64>)>,
     /// None while the arm is held.
     acting: Option<Vec<f64>>,
+    /// What loops in the motors were told, as it came: q_ref, dq_ref, K_r, gains, limits.
+    loops: Option<Vec<f64>>,
     /// After each fine step, the newest last.
     past: Vec<(Vec<f64>, Vec<f64>)>,
     /// Beside the commands, N m.
@@ -96,12 +99,15 @@ impl FakePeer {
             let mut kind = [0];
             from.read_exact(&mut kind)?;
             match kind[0] {
-                b'c' => {
-                    let mut bytes = vec![0; 8 * n];
+                b'c' | b'l' => {
+                    let told = kind[0] == b'l';
+                    let mut bytes = vec![0; 8 * if told { 5 * n + 1 } else { n }];
                     from.read_exact(&mut bytes)?;
-                    let tau: Vec<f64> =
+                    let mut tau: Vec<f64> =
                         bytes.chunks_exact(8).map(|x| f64::from_le_bytes(x.try_into().unwrap())).collect();
                     assert!(tau.iter().all(|x| x.is_finite()), "a command of {tau:?}");
+                    let loops = tau.split_off(n);
+                    self.loops = told.then_some(loops);
                     let answer = self.command(&tau);
                     if self.whim.0 == Whim::Pushes && asked == self.whim.1 {
                         self.push = 200.0;
@@ -169,7 +175,10 @@ impl FakePeer {
                 self.acting = self.coming.pop_front().map(|(_, tau)| tau);
             }
             self.coming.iter_mut().for_each(|(at, _)| *at -= 1);
-            let applied = self.acting.clone().unwrap_or_else(|| self.holding());
+            let applied = match self.acting.clone() {
+                Some(tau) => self.with_loops(tau),
+                None => self.holding(),
+            };
             for j in 0..n {
                 sum[j] += applied[j] / length as f64;
                 most[j] = if applied[j].abs() > most[j].abs() { applied[j] } else { most[j] };
@@ -184,6 +193,18 @@ impl FakePeer {
             }
         }
         self.answer((&sum, &most), path, odd * self.fine(timing.reading_age_max_s))
+    }
+
+    /// What drives apply when asked for `tau`: their loops read the arm at each fine step.
+    fn with_loops(&self, mut tau: Vec<f64>) -> Vec<f64> {
+        let n = tau.len();
+        for (j, tau) in tau.iter_mut().enumerate() {
+            let Some(told) = &self.loops else { continue };
+            let r = told[n + j] - self.dq[j] + told[2 * n] * (told[j] - self.q[j]);
+            let (gain, limit) = (told[2 * n + 1 + j], told[3 * n + 1 + j]);
+            *tau += (gain * r).clamp(-limit, limit);
+        }
+        tau
     }
 
     fn next_length(&mut self) -> usize {
@@ -221,7 +242,7 @@ impl FakePeer {
     fn hold(&mut self) -> Vec<f64> {
         let length = self.next_length();
         self.dq.fill(0.0);
-        self.acting = None;
+        (self.acting, self.loops) = (None, None);
         self.coming.clear();
         let tau = self.holding();
         let mut path = vec![length as f64 * self.setup.period_s / (STEPS * FINE) as f64];
@@ -276,6 +297,7 @@ fn connected<'a>(
         shift: 0,
         coming: VecDeque::new(),
         acting: None,
+        loops: None,
         past: vec![],
         push: 0.0,
         whim,
@@ -337,6 +359,69 @@ fn an_arm_that_is_late_runs_the_whole_loop_by_its_own_stamps() {
     assert!(seen.violations().is_empty() && seen.violated_s.is_none(), "{seen:?}");
     assert!(0.0 < seen.momentum && seen.momentum < 1.0 && 0.0 < seen.tube && seen.tube < 1.0, "{seen:?}");
     assert!(0.0 < seen.acceleration && seen.acceleration < 1.0 && seen.energy == 0.0, "{seen:?}");
+}
+
+/// A task whose arm has loops in its motors: they read it as often as the other end steps finely.
+fn task_with_motor_loops() -> Task {
+    let mut task = task("examples/my_arm/first_move.toml");
+    let timing = TimingBounds {
+        motor_loop_age_max_s: task.robot.gains().period_s / (STEPS * FINE) as f64,
+        ..TimingBounds::EXACT
+    };
+    task.robot = task.robot.with_timing(timing).unwrap();
+    task
+}
+
+#[test]
+fn an_arm_with_loops_in_its_motors_runs_the_whole_loop() {
+    let task = task_with_motor_loops();
+    let truth = drawn(&task, 2);
+    let (mut arm, served) = connected(&task, &truth, (Whim::None, 0));
+    let record = horizon::run(&task, &mut arm, &options(), &mut ()).unwrap();
+    assert_eq!(record.outcome, Outcome::Success, "{:?}", record.reason);
+    let (seen, _) = arm.end().unwrap();
+    served.join().unwrap().unwrap();
+    assert!(seen.violations().is_empty() && seen.violated_s.is_none(), "{seen:?}");
+    assert!(0.0 < seen.energy && seen.energy < 1.0 && 0.0 < seen.tube && seen.tube < 1.0, "{seen:?}");
+    assert!(0.0 < seen.acceleration && seen.acceleration < 1.0 && seen.momentum == 0.0, "{seen:?}");
+}
+
+#[test]
+fn what_loops_in_the_motors_are_told_goes_out_in_its_order() {
+    let task = task_with_motor_loops();
+    let truth = drawn(&task, 2);
+    let n = task.robot.dof();
+    let ((reads_requests, requests), (answers, mut writes_answers)) = (pipe().unwrap(), pipe().unwrap());
+    let end = thread::spawn(move || -> std::io::Result<Vec<u8>> {
+        let mut from = BufReader::new(reads_requests);
+        from.read_line(&mut String::new())?;
+        say(&mut writes_answers, b'j', format!("{{\"joints\": {n}}}").as_bytes())?;
+        from.read_exact(&mut [0])?;
+        numbers(&mut writes_answers, &vec![0.0; 2 * n])?;
+        let mut request = vec![0; 1 + 8 * (5 * n + 1)];
+        from.read_exact(&mut request)?;
+        say(&mut writes_answers, b'e', b"that will do")?;
+        Ok(request)
+    });
+    let peer = Peer::connect(answers, requests, &truth.setup, PATIENCE).unwrap();
+    let mut arm = PeerArm::new(&task.robot, truth.theta.clone(), peer).unwrap();
+    assert!(arm.has_motor_loops());
+    let all: Vec<f64> = (0..5 * n).map(|k| 0.1 * k as f64 - 0.7).collect();
+    let part = |k: usize| &all[k * n..(k + 1) * n];
+    let loops = MotorCommand {
+        position_rad: part(1),
+        velocity_rad_s: part(2),
+        k_r: 8.0,
+        gain_nms_rad: part(3),
+        limit_nm: part(4),
+    };
+    let mut measured = vec![0.0; n];
+    assert!(!arm.command_loops(part(0), &loops, &mut measured) && measured[0].is_nan());
+    let sent = [part(0), part(1), part(2), &[8.0], part(3), part(4)].concat();
+    let bytes: Vec<u8> = sent.iter().flat_map(|x| x.to_le_bytes()).collect();
+    assert_eq!(end.join().unwrap().unwrap(), [b"l".as_slice(), &bytes].concat());
+    let text = arm.end().unwrap_err().to_string();
+    assert_eq!(text, "the peer refuses a command with loops in the motors: that will do");
 }
 
 #[test]
@@ -487,6 +572,16 @@ fn times_are_drawn_as_the_file_bounds_them_and_pass_only_bounds_that_are_there()
     assert!(near(times(Effect::CommandDelay).command_delay_max_s, 1.2e-3));
     assert!(near(times(Effect::Jitter).jitter_max_s, 3e-4));
     assert!(near(times(Effect::All).jitter_max_s, 3e-4));
+    assert_eq!(times(Effect::All).motor_loop_age_max_s, 0.0);
+    let loops = task_with_motor_loops();
+    let draw = Draw { seed: 3, beyond: Some((Effect::MotorLoopAge, 20.0)), off_axis_m: None, springs: None };
+    let setup = truth::draw(&loops, "my_arm.urdf", STEPS, &draw).unwrap().setup;
+    assert!(near(setup.timing.motor_loop_age_max_s, 1e-3) && setup.timing.jitter_max_s == 0.0);
+    let again: Setup = serde_json::from_str(&serde_json::to_string(&setup).unwrap()).unwrap();
+    assert_eq!(again, setup);
+    assert_eq!(again.joints[1].torque_limit_nm, loops.robot.joints[1].limits.torque);
+    let text = drawn(Some((Effect::MotorLoopAge, 3.0))).unwrap_err();
+    assert!(text.contains("`motor_loop_age_max_s` is 0"), "{text}");
     let text = drawn(Some((Effect::DriveLag, 3.0))).unwrap_err();
     assert_eq!(
         text,

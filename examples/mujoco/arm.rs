@@ -1,6 +1,7 @@
 //! An arm that somebody else simulates, as the loop sees it, with an auditor who looks at what that one says of the true state.
 
 use nalgebra::{DMatrix, DVector};
+use surelift::control::MotorCommand;
 use surelift::horizon::{Hardware, Reading};
 use surelift::inertia::ParameterSet;
 use surelift::plan::Plan;
@@ -284,6 +285,15 @@ impl Hardware for PeerArm<'_> {
 
     fn command(&mut self, tau: &[f64], measured: &mut [f64]) -> bool {
         let answer = self.period(|peer| peer.command(tau));
+        self.take(answer, measured)
+    }
+
+    fn has_motor_loops(&self) -> bool {
+        self.robot.timing().has_motor_loops()
+    }
+
+    fn command_loops(&mut self, tau: &[f64], loops: &MotorCommand<'_>, measured: &mut [f64]) -> bool {
+        let answer = self.period(|peer| peer.command_loops(tau, loops));
         self.take(answer, measured)
     }
 

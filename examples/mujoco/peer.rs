@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
+use surelift::control::MotorCommand;
 use thiserror::Error;
 
 use crate::setup::Setup;
@@ -241,6 +242,19 @@ impl Peer {
         let mut request = vec![b'c'];
         request.extend(tau.iter().flat_map(|x| x.to_le_bytes()));
         self.period("a command", &request)
+    }
+
+    /// Commands torques, N m, for one period, and tells the loops in the motors what to add.
+    ///
+    /// # Errors
+    /// [`PeerError`].
+    pub fn command_loops(&mut self, tau: &[f64], loops: &MotorCommand<'_>) -> Result<Answer, PeerError> {
+        let MotorCommand { position_rad, velocity_rad_s, k_r, gain_nms_rad, limit_nm } = loops;
+        let mut request = vec![b'l'];
+        for part in [tau, position_rad, velocity_rad_s, &[*k_r], gain_nms_rad, limit_nm] {
+            request.extend(part.iter().flat_map(|x| x.to_le_bytes()));
+        }
+        self.period("a command with loops in the motors", &request)
     }
 
     /// Lets the arm stand for one period.

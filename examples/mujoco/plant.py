@@ -15,18 +15,18 @@ import sys
 import mujoco
 import numpy as np
 
+from course import Course
 from elastic import Springs
 from late import Clock, DriveLag
+from motors import MotorCommand, Motors
 
-PROTOCOL = 2
+PROTOCOL = 3
 # How far what MuJoCo makes of the URDF may be from what the library makes of it, relative to the size of the body's figures.
 SAME = 1e-6
 # Distances up to this are looked at, m; beyond it they are only known to be larger.
 SEEN_M = 0.05
 # No part of an arm moves farther within a tick, m: 10 m/s at a tick of 1 ms.
 ALONE_M = 0.01
-# A joint's cogging has so many periods in a turn.
-PERIODS_A_TURN = (4.0, 400.0)
 
 
 class Refused(Exception):
@@ -46,41 +46,6 @@ def moments(body):
     c = body[1:4] / m
     inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     return m, c, inertia - m * (c @ c * np.eye(3) - np.outer(c, c))
-
-
-class Course:
-    """How an error wanders within its bound: it stays, often at an end; it is another at every tick; or it goes with the position, as cogging does."""
-
-    # Ticks that are drawn at once.
-    BLOCK = 1024
-
-    def __init__(self, rng, bound, at_ends, cogging=False):
-        self.rng, self.bound, self.at_ends = rng, bound, at_ends
-        n = len(bound)
-        self.constant = self.draw((n,))
-        kind = rng.integers(0, 3 if cogging else 2, n)
-        self.stays, self.cogs = kind == 0, kind == 2
-        self.wave = rng.uniform(*PERIODS_A_TURN, n)
-        self.phase = rng.uniform(0.0, 2 * np.pi, n)
-        self.ticks, self.ideal, self.moves = 0, not bound.any(), cogging and self.cogs.any()
-        self.new_tick()
-
-    def draw(self, shape):
-        share = self.rng.uniform(-1.0, 1.0, shape)
-        return np.where(share < 0, -1.0, 1.0) if self.at_ends else share
-
-    def new_tick(self):
-        k = self.ticks % self.BLOCK
-        if k == 0:
-            block = self.draw((self.BLOCK, len(self.bound)))
-            self.errors = self.bound * np.where(self.stays, self.constant, block)
-        self.error = self.errors[k]
-        self.ticks += 1
-
-    def at(self, q):
-        if self.moves and not self.ideal:
-            return np.where(self.cogs, self.bound * np.sin(self.wave * q + self.phase), self.error)
-        return self.error
 
 
 class Friction:
@@ -106,7 +71,7 @@ class Plant:
         self.setup, self.joints = setup, setup["joints"]
         self.n = len(self.joints)
         # Independent draws, so that a scenario without drive errors sees the same sensors as one with them.
-        seeds = np.random.SeedSequence(setup["seed"]).spawn(12)
+        seeds = np.random.SeedSequence(setup["seed"]).spawn(15)
         self.rng = [np.random.default_rng(seed) for seed in seeds]
         self.springs = Springs(setup["springs"], self.n)
         self.model = self.read_urdf()
@@ -254,6 +219,9 @@ class Plant:
                 raise Refused(f"timing.{name}: {x}, expected a time in s not below 0{below}")
         self.clock = Clock(rng[8:11], s["timing"], period, s["at_ends"])
         self.lag = DriveLag(rng[11], s["timing"]["drive_lag_max_s"], self.n, s["at_ends"])
+        limit = vector([joint["torque_limit_nm"] for joint in self.joints], self.n, "torque_limit_nm")
+        errors = [Course(rng[k], np.full(self.n, s[key]), s["at_ends"]) for k, key in ((12, "position_rad"), (13, "velocity_rad_s"))]
+        self.motors = Motors(rng[14], s["timing"]["motor_loop_age_max_s"], errors, limit, s["at_ends"])
 
     def passive(self, model, data):
         """What acts on the joints beside drives, gravity and MuJoCo's own damping; called in each stage of each step."""
@@ -281,9 +249,10 @@ class Plant:
         for course in self.all:
             course.new_tick()
 
-    def command(self, tau):
+    def command(self, tau, loops=None):
+        """Torques for a tick, and what the motors' loops are told, if anything."""
         self.clock.begin()
-        self.clock.command(tau)
+        self.clock.command((tau, loops))
         # What is farther away than an arm moves within a tick cannot touch: the search for contacts is left out until the tick's end.
         self.look(self.near_m < ALONE_M)
         path, torques = [], []
@@ -292,16 +261,26 @@ class Plant:
             if acting is None:
                 self.brake(since, until, path, torques)
             else:
-                self.drive(acting, (since, until), path, torques)
+                self.asked(acting, (since, until), path, torques)
         return self.end(path, torques)
 
+    def asked(self, command, piece, path, torques):
+        """One command acts for a piece of the tick; that falls into more of them where loops in the motors take their readings."""
+        tau, loops = command
+        self.lag.new_lags()
+        if loops is None:
+            self.motors.let_go()
+            self.drive(tau, piece, path, torques)
+            return
+        for since, until in self.motors.pieces(*piece, self.at_encoders):
+            self.drive(self.motors.total(tau, loops), (since, until), path, torques)
+
     def drive(self, command, piece, path, torques):
-        """One command acts for a piece of the tick."""
+        """Drives are asked for the same torques for a piece of the tick."""
         m, d, (since, until) = self.model, self.data, piece
         # A whole period has the stated number of steps; none is longer than those.
         steps = max(1, int(np.ceil(self.setup["steps"] * (until - since) / self.setup["period_s"] - 1e-9)))
         m.opt.timestep = h = (until - since) / steps
-        self.lag.new_lags()
         for k in range(steps):
             asked = self.lag.mean(command, h)
             applied = asked + self.drive_error.at(self.q) + self.drive_ratio.at(self.q) * np.abs(asked)
@@ -321,6 +300,7 @@ class Plant:
         self.clock.begin()
         path, torques = [], []
         self.clock.let_go()
+        self.motors.let_go()
         self.clock.remember(0.0, *self.at_encoders)
         for since, until, _ in self.clock.pieces():
             self.brake(since, until, path, torques)
@@ -375,13 +355,22 @@ class Plant:
         return {"touched": [{"pair": pair, "t": t} for pair, t in self.touched.items()], "least_m": least}
 
 
+def commanded(reads, count):
+    """So many numbers of a request."""
+    numbers = np.frombuffer(reads.read(8 * count), dtype="<f8")
+    if numbers.shape != (count,) or not np.isfinite(numbers).all():
+        raise Refused(f"a command of {list(numbers)}, expected {count} finite numbers")
+    return numbers
+
+
 def serve(reads, writes):
     """Every answer is a byte that says its kind, the length of what follows (4 bytes, little-endian), and that: `s` numbers (8 bytes each), `j` JSON,
     `e` text that says why there is no answer; after it the process ends.
 
-    After the setup a request is a byte: `c` and n numbers command torques, `h` holds, `q` asks for the first reading, `x` ends. `q` is answered by what the
-    encoders say, q and dq; `c` and `h` by what they say at the next tick, by torques (measured as the mean, applied at most), by that tick's time, by the mass
-    matrix, by the least distance (m; infinite if none is below 0.05 m) and the number of contacts, and then, for each integration step, by the time since the
+    After the setup a request is a byte: `c` and n numbers command torques, `l` and 5 n + 1 numbers command torques and tell the motors' loops their references,
+    q and dq, their K_r, their gains and their limits, `h` holds, `q` asks for the first reading, `x` ends. `q` is answered by what the
+    encoders say, q and dq; `c`, `l` and `h` by what they say at the next tick, by torques (measured as the mean, applied at most), by that tick's time, by the
+    mass matrix, by the least distance (m; infinite if none is below 0.05 m) and the number of contacts, and then, for each integration step, by the time since the
     tick and the true q and dq at the encoders; where joints have springs, then those of the links.
     """
 
@@ -400,10 +389,12 @@ def serve(reads, writes):
         say(b"j", json.dumps({"mujoco": mujoco.__version__, "joints": plant.n}).encode())
         while kind := reads.read(1):
             if kind == b"c":
-                tau = np.frombuffer(reads.read(8 * plant.n), dtype="<f8")
-                if tau.shape != (plant.n,) or not np.isfinite(tau).all():
-                    raise Refused(f"a command of {list(tau)}, expected {plant.n} finite numbers")
-                numbers(plant.command(tau))
+                numbers(plant.command(commanded(reads, plant.n)))
+            elif kind == b"l":
+                tau, *told = np.split(commanded(reads, 5 * plant.n + 1), np.cumsum([plant.n, plant.n, plant.n, 1, plant.n]))
+                if not plant.motors.age_s > 0.0:
+                    raise Refused("loops in the motors, but timing.motor_loop_age_max_s is 0")
+                numbers(plant.command(tau, MotorCommand(*told)))
             elif kind == b"h":
                 numbers(plant.hold())
             elif kind == b"q":
@@ -412,7 +403,7 @@ def serve(reads, writes):
                 say(b"j", json.dumps(plant.farewell()).encode())
                 return 0
             else:
-                raise Refused(f"request {kind!r}, expected one of c, h, q, x")
+                raise Refused(f"request {kind!r}, expected one of c, l, h, q, x")
     except Exception as reason:
         say(b"e", f"{type(reason).__name__}: {reason}".encode())
         return 1

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use surelift::robot::{EncoderSide, Placement, TimingBounds};
 
 /// Version of the protocol; both sides must have the same.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// One joint, as the peer is to make it. Parameters are about and in the library's frame, which is stated at q = 0 in the base frame.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,6 +35,8 @@ pub struct JointSetup {
     pub drive_error_ratio: f64,
     /// Bound on what nobody accounts for, N m.
     pub unmodelled_nm: f64,
+    /// The joint's limit, N m: a drive with a loop of its own cuts at it what it is asked for in all.
+    pub torque_limit_nm: f64,
 }
 
 /// A placement, row by row.
@@ -88,19 +90,27 @@ pub struct TimingSetup {
     pub jitter_max_s: f64,
     /// Time constant of the first-order lag of a drive.
     pub drive_lag_max_s: f64,
+    /// Age of the readings that loops inside the motors use; 0: there are none.
+    pub motor_loop_age_max_s: f64,
 }
 
 impl TimingSetup {
     /// Each bound times what `times` has for it.
-    pub fn scaled(bounds: TimingBounds, times: [f64; 4]) -> Self {
-        let TimingBounds { reading_age_max_s, command_delay_max_s, jitter_max_s, drive_lag_max_s, .. } =
-            bounds;
-        let [age, delay, jitter, lag] = times;
+    pub fn scaled(bounds: TimingBounds, times: [f64; 5]) -> Self {
+        let TimingBounds {
+            reading_age_max_s,
+            command_delay_max_s,
+            jitter_max_s,
+            drive_lag_max_s,
+            motor_loop_age_max_s,
+        } = bounds;
+        let [age, delay, jitter, lag, loop_age] = times;
         Self {
             reading_age_max_s: age * reading_age_max_s,
             command_delay_max_s: delay * command_delay_max_s,
             jitter_max_s: jitter * jitter_max_s,
             drive_lag_max_s: lag * drive_lag_max_s,
+            motor_loop_age_max_s: loop_age * motor_loop_age_max_s,
         }
     }
 }
@@ -145,7 +155,7 @@ pub struct Setup {
     pub torque_ratio: f64,
     /// See there.
     pub torque_abs_nm: f64,
-    /// Bounds on how late readings, commands, ticks and drives are.
+    /// Bounds on how late readings, commands, ticks, drives and loops in the motors are.
     pub timing: TimingSetup,
     /// Springs in all joints; none in a rigid arm.
     pub springs: Option<SpringSetup>,

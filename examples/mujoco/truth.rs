@@ -55,6 +55,8 @@ pub enum Effect {
     Jitter,
     /// How slowly drives follow.
     DriveLag,
+    /// Age of the readings of loops inside the motors.
+    MotorLoopAge,
     /// All of them but the payload.
     All,
 }
@@ -67,6 +69,7 @@ impl Effect {
             Self::CommandDelay => Some(("command_delay_max_s", timing.command_delay_max_s)),
             Self::Jitter => Some(("jitter_max_s", timing.jitter_max_s)),
             Self::DriveLag => Some(("drive_lag_max_s", timing.drive_lag_max_s)),
+            Self::MotorLoopAge => Some(("motor_loop_age_max_s", timing.motor_loop_age_max_s)),
             _ => None,
         }
     }
@@ -309,8 +312,14 @@ fn setup(
         torque_abs_nm: WITHIN * draw.times(Effect::TorqueSensor) * sensors.torque_abs_nm,
         timing: TimingSetup::scaled(
             robot.timing(),
-            [Effect::ReadingAge, Effect::CommandDelay, Effect::Jitter, Effect::DriveLag]
-                .map(|effect| WITHIN * draw.times(effect)),
+            [
+                Effect::ReadingAge,
+                Effect::CommandDelay,
+                Effect::Jitter,
+                Effect::DriveLag,
+                Effect::MotorLoopAge,
+            ]
+            .map(|effect| WITHIN * draw.times(effect)),
         ),
         springs: draw.springs.or(robot.drive(0).spring.map(|spring| drawn_spring(&spring, draw))),
         at_ends: draw.at_ends(),
@@ -345,6 +354,7 @@ fn joints(robot: &Arm, theta: &[f64], draw: &Draw, rng: &mut ChaCha8Rng) -> Vec<
             drive_error_nm: WITHIN * applied * drive.error_nm,
             drive_error_ratio: WITHIN * applied * drive.error_ratio,
             unmodelled_nm: WITHIN * unmodelled * drive.unmodelled_besides_springs_nm(),
+            torque_limit_nm: robot.joints[j].limits.torque,
         }
     };
     (0..robot.dof()).map(joint).collect()
