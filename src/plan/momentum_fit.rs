@@ -126,6 +126,19 @@ pub(super) fn foresee(
     })
 }
 
+/// [`fit`] from the constants and the fall of `guess` on, which are nearly what they need to be.
+///
+/// # Errors
+/// As there.
+pub(super) fn fit_from(
+    problem: &MomentumProblem<'_>,
+    guess: &MomentumTube,
+    cells: usize,
+) -> Result<MomentumTube, MomentumRefusal> {
+    let begin = |fall| begun(none(problem, guess.gains, guess.timing, (cells, fall)), Some(guess));
+    try_falls(Some(guess), begin, |tube| settle(problem, tube, cells)).map(|(tube, _)| tube)
+}
+
 /// [`fit`] with what is then true of the plan's states, and all that was seen of its cells. Where there is a `guess`, of a motion much like this one with the same
 /// gains, from its later constants on and with its fall alone.
 ///

@@ -7,9 +7,9 @@
 use rayon::prelude::*;
 
 use crate::certify::{MomentumProblem, SurveyedCell};
-use crate::reach::momentum::{CellOutlook, CycleTiming, MomentumGains, MomentumTube};
+use crate::reach::momentum::{CellOutlook, MomentumGains, MomentumTube};
 
-use super::momentum_fit::{MomentumRefusal, fit, foresee, standing_tube};
+use super::momentum_fit::{MomentumRefusal, fit_from, foresee, standing_tube};
 
 /// Shares of the largest kappa that are tried. The next to 1 leaves what a wider tube adds to the mass matrix's uncertainty. A plan that follows another begins with
 /// that one's momenta, times kappa: the least ones are for where that is much.
@@ -25,7 +25,7 @@ const PRUDENCE: f64 = 1.1;
 /// Gains that promise most are fitted, no more than so many until one is proven.
 const MOST_FITS: usize = 3;
 
-/// Gains that prove best along the problem's motion. Where a plan goes before, its K_r is tried as well: another one turns its position errors into momenta.
+/// The tube of those gains that prove best along the problem's motion. Where a plan goes before, its K_r is tried as well: another one turns its position errors into momenta.
 /// Those under which errors may carry a link farther than `growth_max_m` (m) come last, if that is limited.
 ///
 /// # Errors
@@ -34,7 +34,7 @@ pub fn choose(
     problem: &MomentumProblem<'_>,
     cells: usize,
     growth_max_m: Option<f64>,
-) -> Result<MomentumGains, MomentumRefusal> {
+) -> Result<MomentumTube, MomentumRefusal> {
     let still = survey(problem, &standing_tube(problem.robot()), cells)?;
     // The gain grows with kappa, which is 1 here.
     let most = 1.0 / still.iter().map(|cell| cell.report.needs.gain).fold(0.0, f64::max);
@@ -52,25 +52,24 @@ pub fn choose(
     let (mut refusal, mut fitted) = (None, vec![]);
     for more in [PRUDENCE, 1.0] {
         match first_proven(problem, (&tried, &mut fitted), (&outlooks, cells), (more, growth_max_m)) {
-            Ok(gains) => return Ok(gains),
+            Ok(tube) => return Ok(tube),
             Err(error) => refusal = refusal.or(error),
         }
     }
     Err(refusal.unwrap_or_else(|| MomentumRefusal::Unsupported("no gains to try".to_owned())))
 }
 
-/// The best gains that settle with `more` times what is foreseen and are then proven. Those that were fitted before were not, and are left out.
+/// The tube of the best gains that settle with `more` times what is foreseen and are then proven. Those that were fitted before were not, and are left out.
 fn first_proven(
     problem: &MomentumProblem<'_>,
     (tried, fitted): (&[MomentumGains], &mut Vec<MomentumGains>),
     (outlooks, cells): (&[&CellOutlook], usize),
     (more, growth_max_m): (f64, Option<f64>),
-) -> Result<MomentumGains, Option<MomentumRefusal>> {
+) -> Result<MomentumTube, Option<MomentumRefusal>> {
     // Other threads do not know what they work for.
     let span = tracing::Span::current();
     let scored = |gains: &MomentumGains| span.in_scope(|| score(problem, *gains, (outlooks, cells), more));
     let scores: Vec<_> = tried.par_iter().map(scored).collect();
-    let timing = CycleTiming::of(problem.robot());
     let mut refusal = None;
     let left: Vec<_> = best_first(tried, &scores, growth_max_m)
         .into_iter()
@@ -78,8 +77,10 @@ fn first_proven(
         .collect();
     for gains in left.into_iter().take(MOST_FITS) {
         fitted.push(gains);
-        match fit(problem, gains, timing, cells) {
-            Ok(_) => return Ok(gains),
+        // What is foreseen of them is where the fit begins: mostly one more look is enough.
+        let foreseen = foresee(problem, gains, (outlooks, cells), 1.0);
+        match foreseen.and_then(|(guess, _)| fit_from(problem, &guess, cells)) {
+            Ok(tube) => return Ok(tube),
             Err(error) => _ = refusal.get_or_insert(error),
         }
     }

@@ -17,8 +17,8 @@ pub(super) fn proven(arm: &Setup, curves: &[Bezier], cells: usize) -> Result<Pro
     for curve in curves {
         let problem = MomentumProblem::new(&arm.robot, &set, &arm.scene, curve, MomentumStart::Rest)
             .map_err(|refusal| refusal.to_string())?;
-        let gains = momentum_gains::choose(&problem, cells, None).map_err(|refusal| refusal.to_string())?;
-        let fitted = momentum_fit::fit_bounded(&problem, gains, None, cells);
+        let tube = momentum_gains::choose(&problem, cells, None).map_err(|refusal| refusal.to_string())?;
+        let fitted = momentum_fit::fit_bounded(&problem, tube.gains, None, cells);
         let (_, survey) = fitted.map_err(|refusal| refusal.to_string())?;
         let reports = || survey.iter().map(|cell| &cell.report);
         found.growth_m = reports().map(|report| report.needs.growth_m).fold(found.growth_m, f64::max);

@@ -76,7 +76,7 @@ impl LateCase {
         let set = Arc::new(PreparedSet::new(&arm.robot, &arm.set));
         let cells = cells(arm.duration_s);
         let problem = MomentumProblem::new(&arm.robot, &set, &arm.scene, &curve, MomentumStart::Rest).ok()?;
-        let gains = choose(&problem, (cells / 4).max(8), None).ok()?;
+        let gains = choose(&problem, (cells / 4).max(8), None).ok()?.gains;
         let (claim, _) = fit_bounded(&problem, gains, None, cells).ok()?;
         let partition = Partition { cells, ..Partition::default() };
         problem.certify_bounded::<Counted>(&claim, partition).ok()?;

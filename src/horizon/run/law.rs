@@ -10,12 +10,12 @@ use crate::certify::{
 };
 use crate::control::{MomentumPlan, SupervisedController};
 use crate::inertia::ParameterSet;
-use crate::plan::momentum_fit::{fit_bounded, standing_tube};
+use crate::plan::momentum_fit::{fit, fit_bounded, standing_tube};
 use crate::plan::momentum_gains::choose;
 use crate::plan::propose::{MomentumLaw, Planner, Purpose, Setting, cells, coasting_end};
 use crate::plan::saved::PlanStart;
 use crate::plan::tube_fit;
-use crate::reach::momentum::MomentumGains;
+use crate::reach::momentum::MomentumTube;
 use crate::reach::{PreparedSet, TrackingTube};
 use crate::robot::{Arm, Scene};
 use crate::trajectory::{Bezier, JointState, PiecewiseBezier};
@@ -129,20 +129,28 @@ impl<C: Cycles> Runner<'_, C> {
             return planner.propose(setting, purpose).map(Candidate::from).map_err(|e| e.to_string());
         }
         let start = self.momentum_start().map_err(|e| e.to_string())?;
-        let law = MomentumLaw { gains: self.momentum_gains(setting)?, start };
+        let calm = self.calm_tube(setting)?;
+        let law = MomentumLaw { calm: &calm, start };
         let found = planner.propose_momentum(setting, &law, purpose);
         found.map(Candidate::from).map_err(|e| e.to_string())
     }
 
-    /// Gains for the next plan, that prove best for coming to rest with as little steering as possible.
-    fn momentum_gains(&self, setting: &Setting<'_>) -> Result<MomentumGains, String> {
+    /// The tube of coming to rest with as little steering as possible, under the gains that prove best for that: those of the next plan.
+    fn calm_tube(&self, setting: &Setting<'_>) -> Result<MomentumTube, String> {
         let start = self.momentum_start().map_err(|e| e.to_string())?;
         let end = coasting_end(setting);
         let curve = Bezier::to_rest(setting.start, &end, setting.duration_s).map_err(|e| e.to_string())?;
         let empty = Scene::default();
         let problem = MomentumProblem::new(setting.robot, setting.set, &empty, &curve, start)
             .map_err(|e| e.to_string())?;
-        choose(&problem, self.few(cells(setting.duration_s)), setting.growth_max_m).map_err(|e| e.to_string())
+        let cells = cells(setting.duration_s);
+        let few = self.few(cells);
+        let tube = choose(&problem, few, setting.growth_max_m).map_err(|e| e.to_string())?;
+        if few == cells {
+            return Ok(tube);
+        }
+        // In long cells constants come out larger than need be, and a fit that begins with such stays there.
+        fit(&problem, tube.gains, tube.timing, cells).map(|(tube, _)| tube).map_err(|e| e.to_string())
     }
 
     /// Cells in which gains are tried. Nothing rests on them; but a tube that narrows needs as many as its proof.
@@ -193,8 +201,8 @@ impl<C: Cycles> Runner<'_, C> {
         let empty = Scene::default();
         let problem =
             MomentumProblem::new(&self.robot, set, &empty, curve, start).map_err(|e| e.to_string())?;
-        let gains = choose(&problem, self.few(cells), self.task.growth_max_m).map_err(|e| e.to_string())?;
-        let fitted = fit_bounded(&problem, gains, None, cells);
+        let tube = choose(&problem, self.few(cells), self.task.growth_max_m).map_err(|e| e.to_string())?;
+        let fitted = fit_bounded(&problem, tube.gains, None, cells);
         fitted.map(|(tube, _)| tube.into()).map_err(|e| e.to_string())
     }
 }

@@ -8,7 +8,7 @@ use crate::enclose::Counted;
 use crate::plan::momentum_fit::{MomentumRefusal, fit_bounded};
 use crate::plan::nlp;
 use crate::plan::rows::RowBuilder;
-use crate::reach::momentum::{BoundedTube, MomentumGains};
+use crate::reach::momentum::{BoundedTube, MomentumTube};
 use crate::trajectory::Bezier;
 
 use super::search::{Candidates, Objection, SearchStorage};
@@ -17,8 +17,8 @@ use super::{DEPTH, NEARLY, Planner, ProposeError, Purpose, Setting, Task};
 /// The law, and what is known of the state in which the plan starts.
 #[derive(Debug, Clone, Copy)]
 pub struct MomentumLaw<'a> {
-    /// Its gains.
-    pub gains: MomentumGains,
+    /// A tube of coasting to rest, or nearly one, under the gains that are planned with: the fits begin with it.
+    pub calm: &'a MomentumTube,
     /// Where the plan starts from.
     pub start: MomentumStart<'a>,
 }
@@ -34,11 +34,10 @@ pub struct MomentumProposal {
     pub cost: f64,
 }
 
-/// Tubes of one search: of the curve evaluated last, of coasting to rest, and those of the proven points that go with the proposals.
+/// Tubes of one search: of the curve evaluated last, and those of the proven points that go with the proposals.
 #[derive(Debug, Default)]
 pub(super) struct MomentumTubes {
     pub(super) last: Option<BoundedTube>,
-    pub(super) calm: Option<BoundedTube>,
     pub(super) kept: Option<BoundedTube>,
     pub(super) best: Option<BoundedTube>,
 }
@@ -70,19 +69,6 @@ impl SearchStorage {
 }
 
 impl Candidates<'_> {
-    /// Fits the tube of coasting to rest, from which others are sought.
-    pub(super) fn fit_calm_momentum(&mut self, law: &MomentumLaw<'_>) -> Result<(), ProposeError> {
-        let Task { setting, ends, coast, cells, .. } = self.task;
-        let Setting { robot, set, scene, start, duration_s, .. } = **setting;
-        let search = &mut *self.search;
-        search.curve.set_to_rest(start, &ends.at(coast), duration_s)?;
-        let unproven = |refusal| ProposeError::Unproven(Some(refusal));
-        let problem = MomentumProblem::new(robot, set, scene, &search.curve, law.start).map_err(unproven)?;
-        let (fitted, _) = fit_bounded(&problem, law.gains, None, *cells).map_err(|e| unproven(named(&e)))?;
-        search.momentum.calm = Some(fitted);
-        Ok(())
-    }
-
     /// Rows at the seat's curve, and whether it is proven.
     pub(super) fn momentum_constraints(
         &mut self,
@@ -93,13 +79,11 @@ impl Candidates<'_> {
         let Setting { robot, set, scene, .. } = **setting;
         let problem = MomentumProblem::new(robot, set, scene, &search.curve, law.start)?;
         let last = search.momentum.last.take();
-        let fit = |guess: &BoundedTube| fit_bounded(&problem, law.gains, Some(&guess.tube), *cells);
-        let calm = search.momentum.calm.as_ref();
+        let fit = |guess: &MomentumTube| fit_bounded(&problem, law.calm.gains, Some(guess), *cells);
         // From too wide a tube errors may grow that would not from a narrow one.
-        let fitted = match (&last, calm) {
-            (Some(last), Some(calm)) => fit(last).or_else(|_| fit(calm)),
-            (Some(guess), None) | (None, Some(guess)) => fit(guess),
-            (None, None) => fit_bounded(&problem, law.gains, None, *cells),
+        let fitted = match &last {
+            Some(last) => fit(&last.tube).or_else(|_| fit(law.calm)),
+            None => fit(law.calm),
         };
         let (bounded, survey) = fitted.map_err(|e| named(&e))?;
         let growth_m = survey.iter().map(|cell| cell.report.needs.growth_m).fold(0.0, f64::max);

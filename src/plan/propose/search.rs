@@ -132,7 +132,6 @@ impl SearchStorage {
         self.tube.assign(&other.tube);
         self.base.assign(&other.base);
         self.momentum.last.clone_from(&other.momentum.last);
-        self.momentum.calm.clone_from(&other.momentum.calm);
         let elsewhere = if other.fitted == Fitted::Nowhere { Fitted::Nowhere } else { Fitted::Elsewhere };
         (self.fitted, self.coasts, self.pace) = (elsewhere, other.coasts, other.pace);
         // What it needed where is not known here.
@@ -194,12 +193,9 @@ impl Candidates<'_> {
     /// Fits the tube of coasting to rest, which may be assessed with it at once. The seat's curve is then no longer that of the point
     /// known, which must not be a proven one.
     pub(super) fn fit_coasting(&mut self) -> Result<(), ProposeError> {
-        if self.task.family.is_some() {
-            // One tube was found for all.
+        if self.task.family.is_some() || self.task.law.is_some() {
+            // One tube was found for all, or the momentum law's came with it.
             return Ok(());
-        }
-        if let Some(law) = self.task.law {
-            return self.fit_calm_momentum(law);
         }
         let (Task { setting, ends, coast, workspaces, cells, .. }, search) = (self.task, &mut *self.search);
         let Setting { robot, set, start, duration_s, held, .. } = **setting;
