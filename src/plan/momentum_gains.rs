@@ -159,3 +159,30 @@ fn best_first(
     settled.sort_by(|(_, a), (_, b)| (a.0, a.1).cmp(&(b.0, b.1)).then(a.2.total_cmp(&b.2)));
     settled.into_iter().map(|(gains, _)| gains).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of gains that leave torque the narrowest for what they leave; those that carry links too far after them; those that leave none last.
+    #[test]
+    fn gains_that_carry_links_too_far_come_after_those_that_do_not() {
+        let tried: Vec<MomentumGains> =
+            (0..5).map(|k| MomentumGains { k_r: f64::from(k), kappa: 1.0 }).collect();
+        let score =
+            |torque: f64, growth_m: f64, rest_growth_m: f64| Ok(Score { torque, growth_m, rest_growth_m });
+        let refused = Err(MomentumRefusal::MassMatrix);
+        let scores = [
+            score(0.5, 0.03, 0.001),
+            score(0.2, 0.02, 0.004),
+            refused,
+            score(1.2, 0.01, 0.001),
+            score(0.8, 0.01, 0.002),
+        ];
+        let order = |most: Option<f64>| -> Vec<f64> {
+            best_first(&tried, &scores, most).into_iter().map(|gains| gains.k_r).collect()
+        };
+        assert_eq!(order(None), [0.0, 1.0, 4.0, 3.0]);
+        assert_eq!(order(Some(0.025)), [1.0, 4.0, 0.0, 3.0]);
+    }
+}

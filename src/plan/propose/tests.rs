@@ -82,6 +82,32 @@ fn what_stands_in_the_way_is_named() {
     assert!(at.contains("joint_2") && margin < 0.0, "{at} {margin}");
 }
 
+/// No plan is proposed whose errors carry a link farther than is asked for, and the one that does not know of it does.
+#[test]
+fn no_link_is_carried_farther_than_is_asked_for() {
+    let task = gen3_past_a_post();
+    let (start, target) = (JointState::at_rest(&task.start), beside(&task, 0.1));
+    let prepared = Arc::new(PreparedSet::new(&task.robot, &task.set));
+    let free = setting(&task, &prepared, &start, &task.range_rad);
+    let carried = |proposal: &Proposal| {
+        let Proposal { tube, curve, .. } = proposal;
+        let problem = Problem::new(&task.robot, &task.set, &task.scene, tube, curve).unwrap();
+        let mut reports = vec![];
+        let workspaces: Workspaces = Workspaces::default();
+        problem.survey_into(cells(task.duration_s), &workspaces, &mut reports);
+        reports.iter().map(|report| report.growth_m).fold(0.0, f64::max)
+    };
+    let growth_m = carried(&propose(&free, Purpose::Approach(&target)).unwrap());
+    let allowed = Setting { growth_max_m: Some(1.001 * growth_m), ..free };
+    assert!(carried(&propose(&allowed, Purpose::Approach(&target)).unwrap()) <= 1.001 * growth_m);
+    let less = Setting { growth_max_m: Some(0.5 * growth_m), ..free };
+    let refused = propose(&less, Purpose::Approach(&target)).unwrap_err();
+    let ProposeError::Unproven(Some(Refusal::Growth { growth_m: found_m, most_m })) = refused else {
+        panic!("{refused}");
+    };
+    assert!(most_m == 0.5 * growth_m && found_m > most_m, "{found_m} {most_m}");
+}
+
 /// Exciting plan after exciting plan, each from the middle of the one before, with so few assessments as a slow or busy machine has time
 /// for: not one may be without a motion, for the one that runs ends soon.
 #[test]

@@ -158,6 +158,10 @@ fn numbers_that_are_not_finite_or_out_of_range_are_named_at_length() {
     assert_refused("-1.5, -0.4", "-1.5, -2.4", &["`start_rad`", "`joint_2`"]);
     assert_refused("0.95, 0.35", "0.95, inf", &["`goal_rad`", "inf"]);
     assert_refused("tolerance_rad = 0.05", "tolerance_rad = 0.0", &["`goal_tolerance_rad`"]);
+    for bad in ["0.0", "-0.01", "nan", "inf"] {
+        let growth = format!("tolerance_rad = 0.05\ngrowth_max_m = {bad}");
+        assert_refused("tolerance_rad = 0.05", &growth, &["`growth_max_m`"]);
+    }
     assert_refused("center_m = [0.35", "center_m = [nan", &["obstacles.table.center_m"]);
     assert_refused("size_m = [1.5", "size_m = [-1.5", &["obstacles.table.size_m", "> 0"]);
     assert_refused("\"crate\"", "\"table\"", &["obstacles.table.name", "two"]);
