@@ -164,6 +164,7 @@ fn of_robot(args: &NodeArgs, name: &str) -> Result<Setup, String> {
         start: nowhere.clone(),
         goal: nowhere,
         goal_tolerance_rad: options.goal_tolerance_rad,
+        growth_max_m: None,
         scene: Scene::default(),
         timing: Timing::default(),
         carry: surelift::horizon::Carry { range_rad: options.carry_range_rad },

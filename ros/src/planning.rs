@@ -94,6 +94,7 @@ impl TrajectoryPlanner {
             reach,
             warm: None,
             held: None,
+            growth_max_m: None,
             seed: self.tried,
             deadline,
         };
