@@ -188,8 +188,8 @@ pub struct Task {
     pub goal: Vec<f64>,
     /// The goal is reached when every joint is within this of it, rad (m); length n.
     pub goal_tolerance_rad: Vec<f64>,
-    /// How far tracking errors may carry a link at most, m: no plan is proposed in whose tube they carry one farther. Left out where what limits and obstacles leave
-    /// is enough.
+    /// How far tracking errors may carry a link at most, m: the planner proposes no motion in whose tube they carry one farther. A path that is given, settling at
+    /// rest, and constraints over all end points ([`ConstraintModel::PolynomialZonotopes`]) are not held to it. Left out where what limits and obstacles leave is enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub growth_max_m: Option<f64>,
     /// Obstacles.

@@ -30,7 +30,7 @@ pub(super) struct ScenarioFile {
     /// The goal is reached when every joint is within this of it, tracking errors included, rad (m); if left out, 0.05 rad of joints that turn and
     /// 0.005 m of those that slide.
     pub goal_tolerance_rad: Option<Tolerance>,
-    /// How far tracking errors may carry a link at most, m: no plan is proposed in whose tube they carry one farther. Left out: as far as limits and obstacles allow.
+    /// How far tracking errors may carry a link at most, m: the planner proposes no motion in whose tube they carry one farther. A path that is given, and settling at rest, are not held to it. Left out: as far as limits and obstacles allow.
     pub growth_max_m: Option<f64>,
     /// Limits and friction instead of the robot's own, by joint name, as in a robot TOML.
     #[serde(default)]
