@@ -71,6 +71,26 @@ impl<const N: usize, R: Rounding> Affine<N, R> {
         Self::assembled(self.center, self.generators, remainder)
     }
 
+    /// The same value in a form of `M` symbols. Symbols `M` and above aren't kept apart: they go to the remainder.
+    ///
+    /// Proof. What the form lacks of a value is at most the remainder and `sum |g_i|` over the symbols that are lost.
+    pub fn with_symbols<const M: usize>(&self) -> Affine<M, R> {
+        let mut generators = [0.0; M];
+        let kept = M.min(N);
+        generators[..kept].copy_from_slice(&self.generators[..kept]);
+        if kept == N {
+            return Affine {
+                center: self.center,
+                generators,
+                remainder: self.remainder,
+                rounding: PhantomData,
+            };
+        }
+        let mut lost = self.generators;
+        lost[..kept].fill(0.0);
+        Affine::assembled(self.center, generators, R::upper(R::magnitude(&lost) + R::exact(self.remainder)))
+    }
+
     /// Value where all symbols are zero, up to the remainder.
     #[inline]
     pub fn center(&self) -> f64 {

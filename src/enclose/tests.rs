@@ -271,12 +271,21 @@ fn extremes<R: Rounding>(
         (fx * fy, vx.mul(vy), mx * my, 2 * k),
         (fx.scale(small_y[0]), vx.mul(Twofold::from(y[0])), mx * y[0].abs(), 2 * k),
     ];
+    // Symbols that are not kept apart may have any value.
+    let fewer = fx.with_symbols::<2>();
+    let cases = cases.into_iter().chain([(fewer.with_symbols(), vx, mx, k)]);
     for (form, exact, mass, k) in cases {
         let back = |x: f64| shift(x, -k);
         let out = excess(back(form.center()), &form.generators().map(back), back(form.remainder()), e, exact);
         prop_assert!(out.is_nan() || out <= 1e-28 * mass, "{form:?} misses by {out:e} at 2^{k}");
         prop_assert!(!out.is_nan() || back(form.remainder()) == f64::INFINITY);
     }
+    let [g0, g1, g2, g3] = *fx.generators();
+    let more = fx.with_symbols::<6>();
+    prop_assert_eq!(*more.generators(), [g0, g1, g2, g3, 0.0, 0.0]);
+    prop_assert_eq!(more.with_symbols(), fx);
+    let most = (fx.remainder() + g2.abs() + g3.abs()) * (1.0 + 1e-15) + f64::MIN_POSITIVE;
+    prop_assert!(fewer.remainder() <= most);
     Ok(())
 }
 

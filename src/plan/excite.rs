@@ -168,21 +168,29 @@ impl ExcitationOptions {
 /// Storage for the cost of exciting trajectories of one robot, kept from one proposal to the next.
 #[derive(Debug)]
 pub struct ExcitationStorage {
+    /// One for each thread, at least one.
+    judging: Vec<Judging>,
+    samplers: Vec<(Sampler, [f64; LANES])>,
+}
+
+/// Storage in which one end point after the other is judged.
+#[derive(Debug)]
+struct Judging {
     curve: Bezier,
     sampling: Sampling,
     judgement: Judgement,
-    samplers: Vec<(Sampler, [f64; LANES])>,
 }
 
 impl ExcitationStorage {
     /// Storage for `robot`.
     pub fn new(robot: &Arm) -> Self {
-        Self {
+        let judging = || Judging {
             curve: Bezier { points: Vec::with_capacity(robot.dof()), duration_s: 0.0 },
             sampling: Sampling::new(robot),
             judgement: Judgement::default(),
-            samplers: Vec::new(),
-        }
+        };
+        let threads = rayon::current_num_threads().max(1);
+        Self { judging: std::iter::repeat_with(judging).take(threads).collect(), samplers: Vec::new() }
     }
 }
 
@@ -266,14 +274,30 @@ impl<'a> Excitation<'a> {
 
     /// The cost alone at `k` (length n); NaN where `k` is not finite.
     pub fn value(&self, k: &[f64]) -> f64 {
-        self.judge(k, &mut self.borrow()).unwrap_or(f64::NAN)
+        self.judge(k, &mut self.borrow().judging[0]).unwrap_or(f64::NAN)
+    }
+
+    /// [`Excitation::value`] at each of `ks`, side by side where there are cores.
+    ///
+    /// # Panics
+    /// If there are not as many `values`.
+    pub fn values(&self, ks: &[Joints<f64>], values: &mut [f64]) {
+        assert_eq!(ks.len(), values.len(), "one value for each end point");
+        let judging = &mut self.borrow().judging[..];
+        let share = ks.len().div_ceil(judging.len()).max(1);
+        let shares = ks.par_chunks(share).zip(values.par_chunks_mut(share));
+        judging.par_iter_mut().zip(shares).for_each(|(place, (ks, values))| {
+            for (k, value) in ks.iter().zip(values) {
+                *value = self.judge(k, place).unwrap_or(f64::NAN);
+            }
+        });
     }
 
     /// The cost and its gradient at `k` (length n); NaN where `k` is not finite.
     pub fn evaluate(&self, k: &[f64]) -> Cost {
         let n = self.robot.dof();
         let space = &mut *self.borrow();
-        let Some(value) = self.judge(k, space) else {
+        let Some(value) = self.judge(k, &mut space.judging[0]) else {
             return Cost { value: f64::NAN, gradient: (0..n).map(|_| f64::NAN).collect() };
         };
         let mut gradient: Joints<f64> = (0..n).map(|_| 0.0).collect();
@@ -291,9 +315,9 @@ impl<'a> Excitation<'a> {
         self.space.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The cost at `k`; leaves the curve and the derivatives by the samples in `space`.
-    fn judge(&self, k: &[f64], space: &mut ExcitationStorage) -> Option<f64> {
-        let (o, ExcitationStorage { curve, sampling, judgement, .. }) = (&self.options, space);
+    /// The cost at `k`; leaves the curve and the derivatives by the samples in `place`.
+    fn judge(&self, k: &[f64], place: &mut Judging) -> Option<f64> {
+        let (o, Judging { curve, sampling, judgement }) = (&self.options, place);
         curve.set_to_rest(self.start, &self.ends.at(k), self.duration_s).ok()?;
         sampling.along(self.robot, curve, o.horizon_s, o.samples, o.criterion.sample_errors());
         o.criterion.judge(self.known, &sampling.samples, judgement)
@@ -302,7 +326,8 @@ impl<'a> Excitation<'a> {
     /// Derivatives of the cost in k_first, k_first+1, ...: sum of the judged derivatives times the samples' own.
     fn contract(&self, first: usize, space: &mut ExcitationStorage) -> [f64; LANES] {
         let (robot, n) = (self.robot, self.robot.dof());
-        let ExcitationStorage { curve, sampling, judgement, samplers } = space;
+        let ExcitationStorage { judging, samplers } = space;
+        let Judging { curve, sampling, judgement } = &mut judging[0];
         let width = sampling.samples.width;
         let entries = judgement.slopes.par_chunks(CHUNK * n * width);
         let errors = judgement.error_slopes.par_chunks(CHUNK * n);

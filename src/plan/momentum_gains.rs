@@ -24,6 +24,10 @@ const PRUDENCE: f64 = 1.1;
 
 /// Gains that promise most are fitted, no more than so many until one is proven.
 const MOST_FITS: usize = 3;
+/// All gains are scored in one cell of so many, and those that promise most there in all cells. A motion changes little from one cell to the next.
+const ROUGH_STRIDE: usize = 4;
+/// So many of them. Twice those that are fitted: what a few cells foresee is off by some per cent.
+const SHORTLIST: usize = 2 * MOST_FITS;
 
 /// The tube of those gains that prove best along the problem's motion. Where a plan goes before, its K_r is tried as well: another one turns its position errors into momenta.
 /// Those under which errors may carry a link farther than `growth_max_m` (m) come last, if that is limited.
@@ -38,10 +42,10 @@ pub fn choose(
     let still = survey(problem, &standing_tube(problem.robot()), cells)?;
     // The gain grows with kappa, which is 1 here.
     let most = 1.0 / still.iter().map(|cell| cell.report.needs.gain).fold(0.0, f64::max);
-    let before = problem.left();
-    let may_change = before.is_none_or(|before| before.k_r_may_change().is_ok());
+    let left = problem.left();
+    let may_change = left.is_none_or(|left| left.k_r_may_change().is_ok());
     let others = K_R_SHARES.iter().filter(|_| may_change).map(|share| share * most);
-    let k_rs: Vec<f64> = before.map(|before| before.k_r).into_iter().chain(others).collect();
+    let k_rs: Vec<f64> = left.map(|left| left.k_r).into_iter().chain(others).collect();
     let pairs = |share: &f64| {
         let kappa = share * most;
         k_rs.iter().map(move |&k_r| MomentumGains { k_r, kappa }).collect::<Vec<_>>()
@@ -66,15 +70,19 @@ fn first_proven(
     (outlooks, cells): (&[&CellOutlook], usize),
     (more, growth_max_m): (f64, Option<f64>),
 ) -> Result<MomentumTube, Option<MomentumRefusal>> {
-    // Other threads do not know what they work for.
-    let span = tracing::Span::current();
-    let scored = |gains: &MomentumGains| span.in_scope(|| score(problem, *gains, (outlooks, cells), more));
-    let scores: Vec<_> = tried.par_iter().map(scored).collect();
+    let ranked = |gains: &[MomentumGains], outlooks: &[&CellOutlook]| {
+        let scores = scores(problem, gains, (outlooks, cells), more);
+        let best = best_first(gains, &scores, growth_max_m);
+        let left: Vec<MomentumGains> = best.into_iter().filter(|gains| !fitted.contains(gains)).collect();
+        (left, scores.into_iter().find_map(Result::err))
+    };
+    let (mut left, _) = ranked(tried, &sparse(outlooks));
+    left.truncate(SHORTLIST);
+    let (mut left, mut refused) = ranked(&left, outlooks);
+    if left.is_empty() {
+        (left, refused) = ranked(tried, outlooks);
+    }
     let mut refusal = None;
-    let left: Vec<_> = best_first(tried, &scores, growth_max_m)
-        .into_iter()
-        .filter(|gains| !fitted.contains(gains))
-        .collect();
     for gains in left.into_iter().take(MOST_FITS) {
         fitted.push(gains);
         // What is foreseen of them is where the fit begins: mostly one more look is enough.
@@ -84,7 +92,29 @@ fn first_proven(
             Err(error) => _ = refusal.get_or_insert(error),
         }
     }
-    Err(refusal.or_else(|| scores.into_iter().find_map(Result::err)))
+    Err(refusal.or(refused))
+}
+
+/// One cell of every [`ROUGH_STRIDE`], counted from the last, which is what a plan that follows begins with.
+fn sparse<'a>(outlooks: &[&'a CellOutlook]) -> Vec<&'a CellOutlook> {
+    let last = outlooks.len().saturating_sub(1);
+    (0..=last)
+        .filter(|k| (last - k).is_multiple_of(ROUGH_STRIDE))
+        .filter_map(|k| outlooks.get(k).copied())
+        .collect()
+}
+
+/// What each of the gains promises.
+fn scores(
+    problem: &MomentumProblem<'_>,
+    gains: &[MomentumGains],
+    outlooks: (&[&CellOutlook], usize),
+    more: f64,
+) -> Vec<Result<Score, MomentumRefusal>> {
+    // Other threads do not know what they work for.
+    let span = tracing::Span::current();
+    let scored = |gains: &MomentumGains| span.in_scope(|| score(problem, *gains, outlooks, more));
+    gains.par_iter().map(scored).collect()
 }
 
 fn survey(

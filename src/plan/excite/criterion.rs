@@ -282,17 +282,26 @@ fn widths(
         return None;
     }
     let (all, whole) = (&*rows, &*whole);
-    searches.par_iter_mut().enumerate().for_each(|(p, search)| search.run(all, whole, p, gap));
+    // What has no weight is not sought.
+    let counts =
+        |p: usize| KINDS.iter().zip(weights).any(|(kind, weight)| *weight > 0.0 && kind.contains(&p));
+    searches
+        .par_iter_mut()
+        .enumerate()
+        .filter(|(p, _)| counts(*p))
+        .for_each(|(p, search)| search.run(all, whole, p, gap));
     let searches = &*searches;
-    if searches.iter().any(|search| search.found().is_none()) {
+    if (0..INERTIAL).any(|p| counts(p) && searches[p].found().is_none()) {
         return None;
     }
-    let found = || searches.iter().filter_map(Search::found);
+    let found = |p: usize| searches[p].found().filter(|_| counts(p));
     // In SI units again, by kind.
     let mut width = Row::zeros();
-    width.iter_mut().zip(found().zip(half_widths)).for_each(|(w, (found, half))| *w = found.value * half);
+    for p in 0..INERTIAL {
+        width[p] = found(p).map_or(0.0, |found| found.value * half_widths[p]);
+    }
     let (mut value, mut shares) = (0.0, [0.0; INERTIAL]);
-    for (kind, weight) in KINDS.into_iter().zip(weights) {
+    for (kind, weight) in KINDS.into_iter().zip(weights).filter(|(_, weight)| **weight > 0.0) {
         let square: f64 = kind.clone().map(|p| width[p] * width[p]).sum();
         value += 0.5 * weight * square.ln();
         // d value / d the p-th half-width in units of the present one.
@@ -302,7 +311,7 @@ fn widths(
         // d value / d row of this window, which comes after the intervals.
         slope.clear();
         slope.resize(samples.width, 0.0);
-        for (found, share) in found().zip(&shares) {
+        for (found, share) in (0..INERTIAL).filter_map(|p| Some((found(p)?, shares[p]))) {
             let by = -found.multipliers[samples.width + i] * share;
             slope.iter_mut().zip(&found.theta).for_each(|(sum, theta)| *sum += by * theta);
         }

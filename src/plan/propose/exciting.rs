@@ -23,6 +23,8 @@ use super::{ProposeError, RETREAT, SPARE, STARTS, Starts};
 /// Random end points among which starts are chosen, within [`CHOOSING_SHARE`] of the time. Twice as many take twice the
 /// time, and only the best [`STARTS`] of them are used.
 const CANDIDATES: usize = 64;
+/// So many are looked at between two looks at the clock.
+const BATCH: usize = 16;
 /// Share of the time in which they may be looked at. The rest goes to proofs and to the solver, without which the best start
 /// is worth nothing.
 const CHOOSING_SHARE: f64 = 0.3;
@@ -214,18 +216,25 @@ impl Candidates<'_> {
         let patience = setting.deadline.saturating_duration_since(begun).mul_f64(CHOOSING_SHARE);
         let anchor = &self.search.anchor;
         let mut best: ArrayVec<(f64, Joints<f64>), { STARTS + 1 }> = ArrayVec::new();
-        for _ in 0..CANDIDATES {
+        let mut drawn = || -> Joints<f64> {
+            let k: Joints<f64> = anchor.k.iter().map(|_| draw.random_range(-1.0..=1.0)).collect();
+            let share = anchor.offered(&k).max(LEAST_OFFERED);
+            anchor.k.iter().zip(&k).map(|(a, k)| a + share * (k - a)).collect()
+        };
+        let mut values = [0.0; BATCH];
+        for _ in 0..CANDIDATES / BATCH {
             if best.len() == STARTS && begun.elapsed() > patience {
                 break;
             }
-            let k: Joints<f64> = anchor.k.iter().map(|_| draw.random_range(-1.0..=1.0)).collect();
-            let share = anchor.offered(&k).max(LEAST_OFFERED);
-            let k: Joints<f64> = anchor.k.iter().zip(&k).map(|(a, k)| a + share * (k - a)).collect();
-            let value = cost.value(&k);
-            // Behind those that are as good.
-            let place = best.iter().position(|other| value.total_cmp(&other.0).is_lt()).unwrap_or(best.len());
-            best.insert(place, (value, k));
-            best.truncate(STARTS);
+            let batch: ArrayVec<Joints<f64>, BATCH> = (0..BATCH).map(|_| drawn()).collect();
+            cost.values(&batch, &mut values);
+            for (value, k) in values.into_iter().zip(batch) {
+                // Behind those that are as good.
+                let better = |other: &(f64, Joints<f64>)| value.total_cmp(&other.0).is_lt();
+                let place = best.iter().position(better).unwrap_or(best.len());
+                best.insert(place, (value, k));
+                best.truncate(STARTS);
+            }
         }
         best.into_iter().map(|(_, k)| k).collect()
     }

@@ -1,6 +1,6 @@
 //! Proposals under the momentum law ([`crate::reach::momentum`]): the same search, with that law's constants and constraints.
 //!
-//! Each end point that is looked at has its tube fitted anew, from the constants of the one before: a few rounds of a fixed point. What limits and distances leave
+//! Each end point that is looked at has its tube fitted anew, from the constants of the last one that was proven: a few rounds of a fixed point. What limits and distances leave
 //! then are the rows.
 
 use crate::certify::{CellReport, MomentumProblem, MomentumStart, Partition, Refusal, SurveyedCell};
@@ -34,7 +34,7 @@ pub struct MomentumProposal {
     pub cost: f64,
 }
 
-/// Tubes of one search: of the curve evaluated last, and those of the proven points that go with the proposals.
+/// Tubes of one search: of the curve evaluated last if that is proven, and those of the proven points that go with the proposals.
 #[derive(Debug, Default)]
 pub(super) struct MomentumTubes {
     pub(super) last: Option<BoundedTube>,
@@ -98,8 +98,9 @@ impl Candidates<'_> {
             let partition = Partition { cells: *cells, depth: DEPTH };
             objection = problem.certify_bounded::<Counted>(&bounded, partition).err().map(Objection::Refused);
         }
-        search.momentum.last = Some(bounded);
         let proven = objection.is_none();
+        // Constants that are enough are not lowered: a fit that began with those of a motion that asks too much would end there again.
+        search.momentum.last = proven.then_some(bounded);
         if !proven {
             search.object(objection);
         }

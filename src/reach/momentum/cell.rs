@@ -17,6 +17,8 @@
 //! |k (theta - q)| / k, at most the torque limit over the stiffness; the second is stated. [`Arm::deflection`] rounds the sum up, and [`MomentumCell::links`] adds it
 //! upwards to the remainder of each form.
 //!
+//! *The desired motion* depends on time alone, and so does all that is made of it: forms of the symbol of time ([`OfTime`]), which the other forms share.
+//!
 //! *M_0 and its rate* are one mass matrix of composite bodies, with slopes along the desired velocity, and the transmissions'
 //! part. M_0 X, and its rate times X, are sums of these forms, in which what the entries have in common cancels.
 
@@ -33,10 +35,16 @@ use super::constants::MomentumTube;
 use super::matrix::BoundMatrix;
 use super::workspace::MomentumWorkspace;
 
+/// What depends on time alone, whose symbol is the first.
+pub(super) type OfTime<R> = Affine<{ TIME + 1 }, R>;
+
+/// The desired motion of a joint.
+pub(super) type Desired<R> = DesiredMotion<{ TIME + 1 }, R>;
+
 /// States over a span, and M_0 along it.
 pub(super) struct MomentumCell<const N: usize, R: Rounding> {
-    /// The desired motion: symbol of time alone.
-    pub desired: Joints<DesiredMotion<N, R>>,
+    /// The desired motion.
+    pub desired: Joints<Desired<R>>,
     /// Positions and velocities of the tube.
     pub q: Joints<Affine<N, R>>,
     pub dq: Joints<Affine<N, R>>,
@@ -114,7 +122,7 @@ impl<const N: usize, R: Rounding> MomentumCell<N, R> {
         robot: &Arm,
         set: &PreparedSet,
         tube: &MomentumTube,
-        (desired, sizes): (Joints<DesiredMotion<N, R>>, Joints<[f64; 3]>),
+        (desired, sizes): (Joints<Desired<R>>, Joints<[f64; 3]>),
         space: &mut MomentumWorkspace<N, R>,
     ) -> Option<Self> {
         let n = robot.dof();
@@ -139,8 +147,8 @@ impl<const N: usize, R: Rounding> MomentumCell<N, R> {
         let k_r = tube.gains.k_r;
         let off: Joints<Affine<N, R>> = (0..n).map(|j| e[j].scale(k_r) - r[j]).collect();
         Some(Self {
-            q: (0..n).map(|j| desired[j].q - e[j]).collect(),
-            dq: (0..n).map(|j| desired[j].dq + off[j]).collect(),
+            q: (0..n).map(|j| desired[j].q.with_symbols() - e[j]).collect(),
+            dq: (0..n).map(|j| desired[j].dq.with_symbols() + off[j]).collect(),
             error_rad_s: off.iter().map(Affine::sup_abs).collect(),
             radii: CellRadii {
                 e: e.iter().map(Affine::sup_abs).collect(),
@@ -159,18 +167,13 @@ impl<const N: usize, R: Rounding> MomentumCell<N, R> {
     }
 
     /// Positions of the tube without its symbols: each joint's by itself.
-    pub fn wide_positions(&self) -> Joints<Affine<N, R>> {
+    pub fn wide_positions(&self) -> Joints<OfTime<R>> {
         self.desired.iter().zip(&self.radii.e).map(|(desired, e)| desired.q.widen(*e)).collect()
     }
 }
 
 /// The desired motion of joint `j` at all times that matter over `span`.
-fn along<const N: usize, R: Rounding>(
-    curve: Pieces<'_>,
-    tube: &MomentumTube,
-    j: usize,
-    span: Span,
-) -> DesiredMotion<N, R> {
+fn along<R: Rounding>(curve: Pieces<'_>, tube: &MomentumTube, j: usize, span: Span) -> Desired<R> {
     let Span::Between(t0, t1) = span else { return curve.enclose_rest(j) };
     let around = 2.0 * tube.timing.age_s();
     let (from, to) = ((t0 - tube.timing.with_memory(around)).next_down(), (t1 + around).next_up());
@@ -178,13 +181,9 @@ fn along<const N: usize, R: Rounding>(
 }
 
 /// The desired motion of joint `j` at all times from the first to the second; before the start and past the end it rests.
-pub(super) fn within<const N: usize, R: Rounding>(
-    curve: Pieces<'_>,
-    j: usize,
-    (from, to): (f64, f64),
-) -> DesiredMotion<N, R> {
+pub(super) fn within<R: Rounding>(curve: Pieces<'_>, j: usize, (from, to): (f64, f64)) -> Desired<R> {
     let end = curve.duration_s();
-    let mut desired = curve.enclose::<N, R>(j, from.clamp(0.0, end), to.clamp(0.0, end), TIME);
+    let mut desired: Desired<R> = curve.enclose(j, from.clamp(0.0, end), to.clamp(0.0, end), TIME);
     if from <= 0.0 || to >= end {
         let jerk = desired.dddq.interval();
         desired.dddq = Affine::from_interval(jerk.hull(Interval::constant(0.0)));
@@ -222,14 +221,14 @@ pub(super) fn times_inverse<const N: usize, R: Rounding>(
 pub(super) fn nominal_mass<const N: usize, R: Rounding>(
     robot: &Arm,
     set: &PreparedSet,
-    desired: &[DesiredMotion<N, R>],
+    desired: &[Desired<R>],
     inverse: &[f64],
     space: &mut MomentumWorkspace<N, R>,
 ) -> (BoundMatrix, BoundMatrix) {
-    type Rate<const N: usize, R> = Dual<Affine<N, R>, 1>;
+    type Rate<R> = Dual<OfTime<R>, 1>;
     let n = robot.dof();
     let MomentumWorkspace { rates, rate_mass, nominal, slopes, .. } = space;
-    let q: Joints<Rate<N, R>> = desired.iter().map(|d| Dual::new(d.q, [d.dq])).collect();
+    let q: Joints<Rate<R>> = desired.iter().map(|d| Dual::new(d.q, [d.dq])).collect();
     rates.fill_theta(set.center().iter().map(|x| Rate::constant(*x)));
     rates.motion.place(robot, &q);
     let links = rate_mass.links(robot, &rates.motion, &rates.theta);

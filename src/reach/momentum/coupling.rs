@@ -106,7 +106,10 @@ fn boxed<const N: usize, R: Rounding>(
     let n = robot.dof();
     let mut difference = left_by_box(robot, set, cell, space);
     let mut change: Vec<Affine<N, R>> = space.mass_there(robot, set.center()).to_vec();
-    change.iter_mut().zip(&space.nominal).for_each(|(moved, nominal)| *moved = *moved - *nominal);
+    change
+        .iter_mut()
+        .zip(&space.nominal)
+        .for_each(|(moved, nominal)| *moved = *moved - nominal.with_symbols());
     let mut own = Joints::new();
     for j in 0..n {
         for k in 0..n {

@@ -30,7 +30,7 @@ use crate::reach::upward::{add_up, mul_up, sum_up};
 use crate::robot::Arm;
 use crate::scalar::{Dual, Scalar};
 
-use super::cell::{CellNumbers, CellRadii, MomentumCell};
+use super::cell::{CellNumbers, CellRadii, MomentumCell, OfTime};
 use super::constants::{CycleTiming, MomentumTube};
 use super::lag::FORGOTTEN;
 use super::workspace::MomentumWorkspace;
@@ -178,10 +178,11 @@ fn followed<const N: usize, R: Rounding>(
     space: &mut MomentumWorkspace<N, R>,
 ) -> Joints<f64> {
     let n = robot.dof();
-    let of = |f: &dyn Fn(usize) -> Affine<N, R>| -> Joints<Affine<N, R>> { (0..n).map(f).collect() };
+    let of = |f: &dyn Fn(usize) -> OfTime<R>| -> Joints<OfTime<R>> { (0..n).map(f).collect() };
     let (q, dq) = (of(&|j| cell.desired[j].q), of(&|j| cell.desired[j].dq));
     let ddq = of(&|j| cell.desired[j].ddq);
-    space.moved.sweep(robot, &cell.q, &cell.dq, &cell.dq, &ddq);
+    let moved_ddq: Joints<Affine<N, R>> = ddq.iter().map(OfTime::with_symbols).collect();
+    space.moved.sweep(robot, &cell.q, &cell.dq, &cell.dq, &moved_ddq);
     space.desired.sweep(robot, &q, &dq, &dq, &ddq);
     let y = space.moved_regressor.torque(robot, &space.moved);
     let y0 = space.desired_regressor.torque(robot, &space.desired);
@@ -192,7 +193,7 @@ fn followed<const N: usize, R: Rounding>(
         let (moved, spread) = y[row(j)].iter().zip(&y0[row(j)]).zip(columns).fold(
             start,
             |(moved, spread), ((y, y0), (c, g))| {
-                let change = *y - *y0;
+                let change = *y - y0.with_symbols();
                 let left = if *g > 0.0 { mul_up(change.sup_abs(), *g) } else { 0.0 };
                 (moved + change.scale(*c), add_up(spread, left))
             },
@@ -211,10 +212,10 @@ fn needed_rate<const N: usize, R: Rounding>(
     cell: &MomentumCell<N, R>,
     space: &mut MomentumWorkspace<N, R>,
 ) -> Joints<f64> {
-    type Rate<const N: usize, R> = Dual<Affine<N, R>, 1>;
+    type Rate<R> = Dual<OfTime<R>, 1>;
     let n = robot.dof();
     let rates = &mut space.rates;
-    let of = |f: &dyn Fn(usize) -> (Affine<N, R>, Affine<N, R>)| -> Joints<Rate<N, R>> {
+    let of = |f: &dyn Fn(usize) -> (OfTime<R>, OfTime<R>)| -> Joints<Rate<R>> {
         (0..n).map(f).map(|(value, slope)| Dual::new(value, [slope])).collect()
     };
     let q = of(&|j| (cell.desired[j].q, cell.desired[j].dq));
@@ -238,11 +239,11 @@ fn tilt<const N: usize, R: Rounding>(
     cell: &MomentumCell<N, R>,
     space: &mut MomentumWorkspace<N, R>,
 ) -> Joints<f64> {
-    let MomentumWorkspace { desired, placed, theta, levers, .. } = space;
+    let MomentumWorkspace { desired, desired_placed, range, levers, .. } = space;
     desired.place(robot, &cell.wide_positions());
-    placed.resize(robot.dof(), crate::dynamics::BodyPlacement::base());
-    placements(robot, desired, placed);
-    tilt_torques(robot, set, placed, (theta, levers))
+    desired_placed.resize(robot.dof(), crate::dynamics::BodyPlacement::base());
+    placements(robot, desired, desired_placed);
+    tilt_torques(robot, set, desired_placed, (range, levers))
 }
 
 /// What r^ may be off by, joint by joint, carried into momentum by M_0; and what M_0 changes by between reading and tick.
@@ -296,7 +297,7 @@ pub(super) fn plain_arithmetic<const N: usize, R: Rounding>(
     space: &mut MomentumWorkspace<N, R>,
 ) -> PlainArithmetic {
     let n = robot.dof();
-    let of = |order: usize, f: &dyn Fn(usize) -> Affine<N, R>| -> Joints<Roundoff> {
+    let of = |order: usize, f: &dyn Fn(usize) -> OfTime<R>| -> Joints<Roundoff> {
         (0..n).map(|j| Roundoff::inexact(f(j).sup_abs(), evaluation(cell, j, order))).collect()
     };
     let (q, dq) = (of(0, &|j| cell.desired[j].q), of(1, &|j| cell.desired[j].dq));

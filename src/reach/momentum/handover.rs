@@ -67,9 +67,9 @@ use crate::reach::roundoff::LAW_ROUNDOFF;
 use crate::reach::upward::{add_up, mul_up, sum_up};
 use crate::robot::Arm;
 use crate::scalar::Scalar;
-use crate::trajectory::{DesiredMotion, Pieces};
+use crate::trajectory::Pieces;
 
-use super::cell::{CellNumbers, MomentumCell, nominal_mass, times_inverse, within};
+use super::cell::{CellNumbers, Desired, MomentumCell, OfTime, nominal_mass, times_inverse, within};
 use super::constants::{CycleTiming, MomentumTube};
 use super::coupling::coupling;
 use super::disturbance::{misreading, plain_arithmetic};
@@ -181,11 +181,11 @@ impl CarriedCommands {
 
 /// Upper bounds of the jumps of the desired position, velocity and acceleration of each joint at a switch.
 pub fn jumps<R: Rounding>(before: &MomentumPredecessor<'_>, curve: Pieces<'_>) -> Joints<[f64; 3]> {
-    let apart = |a: Affine<1, R>, b: Affine<1, R>| (a - b).sup_abs();
+    let apart = |a: OfTime<R>, b: OfTime<R>| (a - b).sup_abs();
     let of = |j: usize| {
         let at = before.at_s;
-        let old: DesiredMotion<1, R> = within(before.curve, j, (at, at));
-        let new: DesiredMotion<1, R> = curve.enclose(j, 0.0, 0.0, 0);
+        let old: Desired<R> = within(before.curve, j, (at, at));
+        let new: Desired<R> = curve.enclose(j, 0.0, 0.0, TIME);
         [apart(new.q, old.q), apart(new.dq, old.dq), apart(new.ddq, old.ddq)]
     };
     (0..curve.dof()).map(of).collect()
@@ -211,7 +211,7 @@ struct Switch<'a, const N: usize, R: Rounding> {
     set: &'a PreparedSet,
     window_s: f64,
     /// Ranges that hold both.
-    desired: Joints<DesiredMotion<N, R>>,
+    desired: Joints<Desired<R>>,
     /// Largest coefficients of both.
     sizes: Joints<[f64; 3]>,
     /// Bounds of De and Dr.
@@ -226,14 +226,14 @@ impl<'a, const N: usize, R: Rounding> Switch<'a, N, R> {
     ) -> Self {
         let w = before.tube.timing.window_s();
         let (from, to) = ((before.at_s - w).next_down(), add_up(before.at_s, w));
-        let hull = |a: Affine<N, R>, b: Affine<N, R>| -> Interval { a.interval().hull(b.interval()) };
+        let hull = |a: OfTime<R>, b: OfTime<R>| -> Interval { a.interval().hull(b.interval()) };
         let jumps = jumps::<R>(before, curve);
         let (mut desired, mut sizes) = (Joints::new(), Joints::new());
         let (mut e, mut r) = (Joints::new(), Joints::new());
         for j in 0..robot.dof() {
-            let old: DesiredMotion<N, R> = within(before.curve, j, (from, to));
+            let old: Desired<R> = within(before.curve, j, (from, to));
             // Before its start it is not followed: only past its end does it rest.
-            let new: DesiredMotion<N, R> = if w < curve.duration_s() {
+            let new: Desired<R> = if w < curve.duration_s() {
                 curve.enclose(j, 0.0, w, TIME)
             } else {
                 within(curve, j, (0.0, w))
@@ -249,7 +249,7 @@ impl<'a, const N: usize, R: Rounding> Switch<'a, N, R> {
             let lag = sum_up(position);
             e.push(lag);
             r.push(add_up(sum_up(velocity), mul_up(before.tube.gains.k_r, lag)));
-            desired.push(DesiredMotion {
+            desired.push(Desired {
                 q: Affine::from_interval(hull(old.q, new.q)),
                 dq: Affine::from_interval(hull(old.dq, new.dq)),
                 ddq: Affine::from_interval(hull(old.ddq, new.ddq)),
@@ -349,7 +349,7 @@ fn fed_forward<const N: usize, R: Rounding>(
 ) -> Joints<Interval> {
     let n = robot.dof();
     let rounding = plain_arithmetic(robot, set, cell, space);
-    let of = |f: &dyn Fn(usize) -> Affine<N, R>| -> Joints<Affine<N, R>> { (0..n).map(f).collect() };
+    let of = |f: &dyn Fn(usize) -> OfTime<R>| -> Joints<OfTime<R>> { (0..n).map(f).collect() };
     let (q, dq) = (of(&|j| cell.desired[j].q), of(&|j| cell.desired[j].dq));
     let ddq = of(&|j| cell.desired[j].ddq);
     space.desired.sweep(robot, &q, &dq, &dq, &ddq);

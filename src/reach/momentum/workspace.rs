@@ -12,34 +12,40 @@ use crate::reach::roundoff::Roundoff;
 use crate::robot::Arm;
 use crate::scalar::{Dual, Scalar};
 
+use super::cell::OfTime;
+
 /// All the storage of one cell.
 #[derive(Debug, Clone)]
 pub struct MomentumWorkspace<const N: usize, R: Rounding> {
     /// Motions along the tube, and along the desired motion.
     pub(super) moved: Motion<Affine<N, R>>,
-    pub(super) desired: Motion<Affine<N, R>>,
+    pub(super) desired: Motion<OfTime<R>>,
     /// Their regressors.
     pub(super) moved_regressor: RegressorStorage<Affine<N, R>>,
-    pub(super) desired_regressor: RegressorStorage<Affine<N, R>>,
+    pub(super) desired_regressor: RegressorStorage<OfTime<R>>,
     /// Unit motions of the joints, carried to the bodies along the tube.
     pub(super) units: UnitMotions<Affine<N, R>>,
     /// Mass matrices along the tube.
     pub(super) mass: MassStorage<Affine<N, R>>,
     /// M_0 and its rate along the desired motion.
-    pub(super) nominal: Vec<Affine<N, R>>,
-    pub(super) slopes: Vec<Affine<N, R>>,
+    pub(super) nominal: Vec<OfTime<R>>,
+    pub(super) slopes: Vec<OfTime<R>>,
     /// Rates along the desired motion.
-    pub(super) rates: RecursionStorage<Dual<Affine<N, R>, 1>>,
-    pub(super) rate_mass: MassStorage<Dual<Affine<N, R>, 1>>,
+    pub(super) rates: RecursionStorage<Dual<OfTime<R>, 1>>,
+    pub(super) rate_mass: MassStorage<Dual<OfTime<R>, 1>>,
     /// Sizes and errors of plain arithmetic.
     pub(super) sizes: Motion<Roundoff>,
     pub(super) size_regressor: RegressorStorage<Roundoff>,
     pub(super) size_mass: MassStorage<Roundoff>,
-    /// For the ends of the capsules, and gravity's levers.
+    /// For the ends of the capsules.
     pub(super) ends: Vec<[Vec3<Affine<N, R>>; 2]>,
     pub(super) placed: Vec<BodyPlacement<Affine<N, R>>>,
-    pub(super) theta: Vec<Affine<N, R>>,
-    pub(super) levers: Vec<Vec3<Affine<N, R>>>,
+    /// Parameters of a mass matrix along the tube.
+    theta: Vec<Affine<N, R>>,
+    /// For gravity's levers along the desired motion.
+    pub(super) desired_placed: Vec<BodyPlacement<OfTime<R>>>,
+    pub(super) range: Vec<OfTime<R>>,
+    pub(super) levers: Vec<Vec3<OfTime<R>>>,
     /// For the inverse of M_0 in the middle of the cell.
     plain: (Motion<f64>, Composites<f64>),
 }
@@ -64,6 +70,8 @@ impl<const N: usize, R: Rounding> MomentumWorkspace<N, R> {
             ends: Vec::with_capacity(robot.shapes().len()),
             placed: Vec::with_capacity(robot.dof()),
             theta: Vec::with_capacity(robot.parameter_count()),
+            desired_placed: Vec::with_capacity(robot.dof()),
+            range: Vec::with_capacity(robot.parameter_count()),
             levers: Vec::with_capacity(robot.dof()),
             plain: (Motion::new(robot), Composites::new(robot)),
         }
