@@ -283,9 +283,10 @@ fn extremes<R: Rounding>(
     let [g0, g1, g2, g3] = *fx.generators();
     let more = fx.with_symbols::<6>();
     prop_assert_eq!(*more.generators(), [g0, g1, g2, g3, 0.0, 0.0]);
-    prop_assert_eq!(more.with_symbols(), fx);
-    let most = (fx.remainder() + g2.abs() + g3.abs()) * (1.0 + 1e-15) + f64::MIN_POSITIVE;
-    prop_assert!(fewer.remainder() <= most);
+    // Underflow is paid for with a lump.
+    let rounded_up = |x: f64| x * (1.0 + 1e-14) + 1e-119;
+    prop_assert!(fewer.remainder() <= rounded_up(fx.remainder() + g2.abs() + g3.abs()));
+    prop_assert!(more.with_symbols::<N>().remainder() <= rounded_up(fx.remainder()));
     Ok(())
 }
 
