@@ -76,7 +76,7 @@ fn prove(
     (gains, cells): (MomentumGains, usize),
 ) -> Result<Proven, Box<dyn std::error::Error>> {
     // Velocities as torque-controlled arms have them: a hundred times worse than the scenario's.
-    let sensors = Sensors { velocity_rad_s: 5e-3, position_rad: 2e-5, ..task.robot.sensors() };
+    let sensors = Sensors { velocity_rad_s: 5e-3, position_rad: 2e-5, ..task.robot.sensors().clone() };
     let robot = task.robot.with_sensors(sensors)?;
     let set = PreparedSet::new(&robot, set);
     let curve = motion(&robot, &task.start)?;

@@ -4,7 +4,7 @@
 use std::{error::Error, sync::Arc};
 
 use surelift::horizon::{self, Hardware, Reading, Record, RunOptions};
-use surelift::robot::Sensors;
+use surelift::robot::TorqueSensor;
 use surelift::scenario::Scenario;
 use surelift::simulate::World;
 
@@ -42,11 +42,12 @@ impl<A: Hardware> Hardware for Currents<A> {
 /// An unknown load is learnt by such an arm.
 pub fn learn(nm_per_a: f64) -> Result<Record, Box<dyn Error>> {
     let (mut task, truth) = Scenario::load("examples/my_arm/unknown_load.toml")?.split();
-    let perfect = Sensors { torque_ratio: 0.0, torque_abs_nm: 0.0, ..task.robot.sensors() };
-    let (torque_ratio, torque_abs_nm) = (NM_PER_A.1, 0.5 * STEP_A * NM_PER_A.0);
+    let sensors = task.robot.sensors().clone();
+    let perfect = sensors.clone().with_torque(TorqueSensor { ratio: 0.0, abs_nm: 0.0 });
+    let own = sensors.with_torque(TorqueSensor { ratio: NM_PER_A.1, abs_nm: 0.5 * STEP_A * NM_PER_A.0 });
     let robot = Arc::new(task.robot.with_sensors(perfect)?);
     let arm = World::new(robot, task.scene.clone(), &task.start, truth, 0);
-    task.robot = task.robot.with_sensors(Sensors { torque_ratio, torque_abs_nm, ..perfect })?;
+    task.robot = task.robot.with_sensors(own)?;
     let options = RunOptions { method: "ours".to_owned(), seed: 0, timed: false };
     Ok(horizon::run(&task, &mut Currents { arm, nm_per_a }, &options, &mut ())?)
 }

@@ -122,6 +122,26 @@ fn drives_that_cannot_be() {
     }
 }
 
+/// Torque sensors of single joints: bounds that are none, and figures where none belong.
+#[test]
+fn torque_sensors_that_cannot_be() {
+    let own = "[joints.joint_2.torque_sensor]";
+    for (lines, field) in [
+        (format!("{own}\nabs_nm = -0.1\n"), "joints.joint_2.torque_sensor.abs_nm"),
+        (format!("{own}\nabs_nm = nan\n"), "joints.joint_2.torque_sensor.abs_nm"),
+        (format!("{own}\nabs_nm = inf\n"), "joints.joint_2.torque_sensor.abs_nm"),
+        (format!("{own}\nabs = 0.1\n"), "abs_nm"),
+        ("[joints.joint_9.torque_sensor]\nabs_nm = 0.1\n".to_owned(), "no moving joint"),
+        ("[sensors]\ntorque_abs_of_joints_nm = [0.1]\n".to_owned(), "sensors.torque_abs_of_joints_nm"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let robot = folder.path().join("arm.toml");
+        std::fs::write(&robot, format!("extends = {ROBOT:?}\n{lines}")).unwrap();
+        let robot = robot.to_str().unwrap();
+        Case::new(|t| *at(t, "robot") = robot.into()).refused(&[], &["arm.toml", field]);
+    }
+}
+
 /// Ages, delays and jitter that are none; and such that are, which the law of the loop is not proven for: no plan is made for an arm that the proof
 /// is not about.
 #[test]

@@ -25,7 +25,7 @@ const LATE: TimingBounds = TimingBounds {
 /// The main job with velocities and drives as bad as those of real arms, late by no more than its file says.
 fn job(timing: TimingBounds) -> (Task, HiddenTruth) {
     let (mut task, truth) = Scenario::load("scenarios/dumbbell_c_8lb.toml").unwrap().split();
-    let sensors = Sensors { velocity_rad_s: 5e-3, position_rad: 2e-5, ..task.robot.sensors() };
+    let sensors = Sensors { velocity_rad_s: 5e-3, position_rad: 2e-5, ..task.robot.sensors().clone() };
     let drive = DriveBounds { error_nm: 0.1, error_ratio: 0.005, unmodelled_nm: 0.2, ..DriveBounds::IDEAL };
     let robot = task.robot.with_sensors(sensors).unwrap().with_drives(vec![drive; task.start.len()]).unwrap();
     task.robot = robot.with_timing(timing).unwrap();

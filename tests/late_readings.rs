@@ -45,7 +45,7 @@ fn scenario() -> Scenario {
 
 fn bench() -> Bench {
     let task = scenario().split().0;
-    let sensors = Sensors { velocity_rad_s: 5e-3, position_rad: 2e-5, ..task.robot.sensors() };
+    let sensors = Sensors { velocity_rad_s: 5e-3, position_rad: 2e-5, ..task.robot.sensors().clone() };
     let drive = DriveBounds { error_nm: 0.1, error_ratio: 0.005, unmodelled_nm: 0.2, ..DriveBounds::IDEAL };
     let robot = task.robot.with_sensors(sensors).unwrap().with_drives(vec![drive; task.start.len()]).unwrap();
     let robot = robot.with_timing(LATE).unwrap();
@@ -144,7 +144,7 @@ fn who_knows_nothing_of_lateness_refuses_what_is_late() {
     assert!(matches!(refused, IdentifyError::BadTime { .. }), "{refused}");
     // With better encoders a step of the age shows.
     let timing = TimingBounds { reading_age_max_s: 0.0, ..LATE };
-    let sensors = Sensors { velocity_rad_s: 1e-5, position_rad: 1e-7, ..bench.robot.sensors() };
+    let sensors = Sensors { velocity_rad_s: 1e-5, position_rad: 1e-7, ..bench.robot.sensors().clone() };
     bench.robot = Arc::new(bench.robot.with_sensors(sensors).unwrap());
     let mut refused = 0;
     for seed in 0..8 {

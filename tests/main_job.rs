@@ -284,7 +284,7 @@ fn another_process_proves_the_identified_set_or_names_what_it_cannot_prove_at_le
         let (code, said) = changed(name, &proof, &log, &[("plan_000.json", text(plan))]);
         assert!(code == Some(1) && said.contains(word), "{said}");
     };
-    let mut sensors = plan.robot.sensors();
+    let mut sensors = plan.robot.sensors().clone();
     sensors.torque_ratio *= 0.5;
     plan.robot = plan.robot.with_sensors(sensors).unwrap();
     expect("sensors", &plan, "another robot");

@@ -52,7 +52,7 @@ fn arm(reach: f64) -> (Bench, ParameterSet, Vec<f64>) {
     let task = Scenario::load("scenarios/dumbbell_c_8lb.toml").unwrap().split().0;
     let robot = &task.robot;
     let set = tighten_by_physics(&task.prior_set().unwrap(), robot.end_effector()).unwrap();
-    let sensors = Sensors { velocity_rad_s: 5e-3, position_rad: 2e-5, ..robot.sensors() };
+    let sensors = Sensors { velocity_rad_s: 5e-3, position_rad: 2e-5, ..robot.sensors().clone() };
     let drive = DriveBounds { error_nm: 0.1, error_ratio: 0.005, unmodelled_nm: 0.5, ..DriveBounds::IDEAL };
     let robot = robot.with_sensors(sensors).unwrap().with_drives(vec![drive; robot.dof()]).unwrap();
     let range = task.held.unwrap().excite.range_rad;
@@ -352,7 +352,7 @@ fn play(bench: &Bench, luck: Luck, truth: Vec<f64>, rng: &mut ChaCha8Rng) -> (f6
             }
             let late = drawn(steps_of(timing.latency_s), luck, rng);
             let (q, dq) = world.past[world.past.len() - 1 - late].clone();
-            let (q, dq) = misread(&sensors, (&q, &dq), &p, luck.joint);
+            let (q, dq) = misread(sensors, (&q, &dq), &p, luck.joint);
             let measured = Measured { q: &q, dq: &dq };
             if k == 0 {
                 assert_eq!(controller.start_fault(measured), None);

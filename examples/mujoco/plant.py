@@ -20,7 +20,7 @@ from elastic import Springs
 from late import Clock, DriveLag
 from motors import MotorCommand, Motors
 
-PROTOCOL = 3
+PROTOCOL = 4
 # How far what MuJoCo makes of the URDF may be from what the library makes of it, relative to the size of the body's figures.
 SAME = 1e-6
 # Distances up to this are looked at, m; beyond it they are only known to be larger.
@@ -207,7 +207,7 @@ class Plant:
         self.position = Course(rng[4], np.full(n, s["position_rad"]), s["at_ends"])
         self.velocity = Course(rng[5], np.full(n, s["velocity_rad_s"]), s["at_ends"])
         self.torque_ratio = Course(rng[6], np.full(n, s["torque_ratio"]), s["at_ends"])
-        self.torque_abs = Course(rng[7], np.full(n, s["torque_abs_nm"]), s["at_ends"])
+        self.torque_abs = Course(rng[7], np.array(s["torque_abs_nm"]), s["at_ends"])
         self.all = [self.drive_error, self.drive_ratio, self.unmodelled, self.position, self.velocity, self.torque_ratio, self.torque_abs]
 
     def times(self):

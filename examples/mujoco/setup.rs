@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use surelift::robot::{EncoderSide, Placement, TimingBounds};
 
 /// Version of the protocol; both sides must have the same.
-pub const PROTOCOL: u32 = 3;
+pub const PROTOCOL: u32 = 4;
 
 /// One joint, as the peer is to make it. Parameters are about and in the library's frame, which is stated at q = 0 in the base frame.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -153,8 +153,8 @@ pub struct Setup {
     pub velocity_rad_s: f64,
     /// See there.
     pub torque_ratio: f64,
-    /// See there.
-    pub torque_abs_nm: f64,
+    /// See there; one a joint.
+    pub torque_abs_nm: Vec<f64>,
     /// Bounds on how late readings, commands, ticks, drives and loops in the motors are.
     pub timing: TimingSetup,
     /// Springs in all joints; none in a rigid arm.

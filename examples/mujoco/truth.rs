@@ -309,7 +309,9 @@ fn setup(
         position_rad: WITHIN * draw.times(Effect::Position) * sensors.position_rad,
         velocity_rad_s: WITHIN * draw.times(Effect::Velocity) * sensors.velocity_rad_s,
         torque_ratio: WITHIN * draw.times(Effect::TorqueSensor) * sensors.torque_ratio,
-        torque_abs_nm: WITHIN * draw.times(Effect::TorqueSensor) * sensors.torque_abs_nm,
+        torque_abs_nm: (0..robot.dof())
+            .map(|j| WITHIN * draw.times(Effect::TorqueSensor) * sensors.torque(j).abs_nm)
+            .collect(),
         timing: TimingSetup::scaled(
             robot.timing(),
             [

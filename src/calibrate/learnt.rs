@@ -8,9 +8,9 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::lines::{LinesAbout, drive, friction_of_limbs, learnt_from, line, quoted};
+use super::lines::{LinesAbout, drive, friction_of_limbs, learnt_from, line, quoted, torque_sensor};
 use crate::robot::drive::DriveBounds;
-use crate::robot::{Arm, Model};
+use crate::robot::{Arm, Model, Sensors};
 use crate::study::limbs::LimbFindings;
 
 /// What the URDF is called beside its TOML.
@@ -62,6 +62,9 @@ pub fn files(
     }
     if let Some(arm) = arm {
         for (j, joint) in arm.joints.iter().enumerate() {
+            if let Some(&own) = arm.sensors().torque_abs_of_joints_nm.get(j) {
+                text += &torque_sensor(&joint.name, "As stated before.", own);
+            }
             let bounds = arm.drive(j);
             if bounds != DriveBounds::IDEAL {
                 text += &drive_of(&joint.name, bounds);
@@ -102,7 +105,9 @@ fn of_arm(arm: &Arm) -> Result<String, String> {
     let mut text = format!("end_effector = {hand}\n");
     text += "\n# As stated before: recordings prove nothing of the uncertainty about what was learnt.\n";
     text += &section("uncertainty", &arm.uncertainty())?;
-    text += &section("sensors", &arm.sensors())?;
+    // Torque sensors that differ are told of with their joints.
+    let sensors = Sensors { torque_abs_of_joints_nm: vec![], ..*arm.sensors() };
+    text += &section("sensors", &sensors)?;
     text += &section("control", &arm.gains())?;
     Ok(text)
 }

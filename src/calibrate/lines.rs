@@ -43,6 +43,11 @@ pub(super) fn friction(name: &str, evidence: &[String], found: &JointParameters)
     text
 }
 
+/// The absolute error of a joint's torque sensor, N m (N), below a comment line.
+pub(super) fn torque_sensor(name: &str, evidence: &str, abs_nm: f64) -> String {
+    format!("[joints.{}.torque_sensor]\n# {}\nabs_nm = {abs_nm:?}\n\n", quoted(name), line(evidence))
+}
+
 /// What a joint's drive leaves unmodelled, N m (N), below comment lines.
 pub(super) fn drive(name: &str, evidence: &[String], unmodelled_nm: f64) -> String {
     let mut text = format!("[joints.{}.drive]\n", quoted(name));

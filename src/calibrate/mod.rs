@@ -241,7 +241,7 @@ impl Calibration {
             logs: findings.logs.iter().map(|log| (log.path.clone(), log.notes.clone())).collect(),
             delay: findings.delay,
             windows: rows.windows(),
-            sensors_before: robot.sensors(),
+            sensors_before: robot.sensors().clone(),
             learnt: logs.to_vec(),
         })
     }
@@ -340,13 +340,16 @@ fn sensors(
     let springs =
         [all.position_rad - encoders.position_rad, all.velocity_rad_s - encoders.velocity_rad_s, 0.0];
     let of_noise = |k: usize| round_up((room * peak(k)).max(f64::EPSILON) + springs[k]);
+    let of_joint = |(_, own): (&f64, &[NoiseFloor; 3])| round_up((room * own[2].peak()).max(f64::EPSILON));
     let mut sensors = Sensors {
         position_rad: of_noise(0),
         velocity_rad_s: of_noise(1),
         torque_abs_nm: of_noise(2),
-        ..robot.sensors()
+        // Joint by joint where the robot's file has it so: what the profile extends must not have the last word.
+        torque_abs_of_joints_nm: all.torque_abs_of_joints_nm.iter().zip(noise).map(of_joint).collect(),
+        ..*all
     };
-    let stated = robot.with_sensors(sensors)?;
+    let stated = robot.with_sensors(sensors.clone())?;
     let broken = RecordedMotion { robot: &stated, logs, acceleration }.broken();
     let mut factor = 1.0f64;
     for found in broken {

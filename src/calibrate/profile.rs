@@ -27,8 +27,8 @@ pub struct ProfileText<'a> {
 pub fn text(calibration: &Calibration, about: &ProfileText<'_>) -> String {
     let mut text = head(calibration, about);
     sensors(calibration, &mut text);
-    for joint in &calibration.joints {
-        one(calibration, joint, &mut text);
+    for (j, joint) in calibration.joints.iter().enumerate() {
+        one(calibration, j, joint, &mut text);
     }
     text
 }
@@ -104,7 +104,7 @@ fn floor(noise: WhiteNoise, unit: &str) -> String {
 }
 
 fn sensors(calibration: &Calibration, text: &mut String) {
-    let (found, before) = (calibration.robot.sensors(), calibration.sensors_before);
+    let (found, before) = (calibration.robot.sensors(), &calibration.sensors_before);
     // The joint whose noise is the largest speaks for all.
     let evidence = |k: usize, unit: &str| {
         let loudest =
@@ -138,9 +138,19 @@ fn sensors(calibration: &Calibration, text: &mut String) {
     );
 }
 
-fn one(calibration: &Calibration, joint: &JointCalibration, text: &mut String) {
+fn one(calibration: &Calibration, j: usize, joint: &JointCalibration, text: &mut String) {
     let evidence = [leaves(joint.error_rms_nm, Some(joint.torque_rms_nm), &joint.before)];
     *text += &lines::friction(&joint.name, &evidence, &joint.friction);
+    if let Some(&own) = calibration.robot.sensors().torque_abs_of_joints_nm.get(j) {
+        let noise = joint.noise[2];
+        let evidence = format!(
+            "Noise: at rest {}, moving {}. Was {}.",
+            floor(noise.rest, "N m"),
+            floor(noise.moving, "N m"),
+            calibration.sensors_before.torque(j).abs_nm
+        );
+        *text += &lines::torque_sensor(&joint.name, &evidence, own);
+    }
     let proven = format!(
         "Proven of these recordings: less than {} N m explains them for no parameters of this profile, {} N m do for some.",
         figure(joint.additive_necessary_nm),

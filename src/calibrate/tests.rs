@@ -85,21 +85,30 @@ fn an_arm_on_springs_keeps_their_parts_at_length() {
         velocity_rad_s: 2.5e-3,
         position_rad: 1.5e-4,
     };
-    let own = robot.sensors();
+    let own = robot.sensors().clone();
     let (position_rad, velocity_rad_s) = (own.position_rad + 1.5e-4, own.velocity_rad_s + 2.5e-3);
     let drive = DriveBounds { unmodelled_nm: 0.1, spring: Some(spring), ..DriveBounds::IDEAL };
     let gains = crate::robot::Gains { stiction_speed_rad_s: 3.5e-3, ..robot.gains() };
     let elastic = robot
-        .with_sensors(Sensors { position_rad, velocity_rad_s, ..own })
+        .with_sensors(Sensors { position_rad, velocity_rad_s, torque_abs_of_joints_nm: vec![0.5; 7], ..own })
         .and_then(|arm| arm.with_gains(gains))
         .and_then(|arm| arm.with_drives(vec![drive; robot.dof()]))
         .unwrap();
     let learnt = [log("a.csv", logs.pop().unwrap())];
-    let found = Calibration::of(&elastic, &learnt, &CalibrationOptions::default()).unwrap().robot;
+    let calibration = Calibration::of(&elastic, &learnt, &CalibrationOptions::default()).unwrap();
+    let found = &calibration.robot;
     assert!((0..robot.dof()).all(|j| found.drive(j).spring == Some(spring)));
     let encoders = found.encoders();
     assert!(encoders.position_rad > 0.0 && encoders.velocity_rad_s > 0.0, "{encoders:?}");
     assert!(encoders.position_rad < 1e-4, "{encoders:?}");
+    // Torque sensors are told of joint by joint: the file that the profile extends has its own for each.
+    let about = ProfileText { extends: "kinova_gen3_2f85", name: "mine", command: "calibrate", check: None };
+    let (folder, text) = (tempfile::tempdir().unwrap(), profile::text(&calibration, &about));
+    let target = folder.path().join("mine.toml");
+    profile::write(&target, &text).unwrap();
+    let told = crate::robot::load(&target).unwrap().sensors().torque_abs_of_joints_nm.clone();
+    assert!(told.iter().all(|abs| *abs < 0.1) && told.len() == 7, "{told:?}");
+    assert_eq!(told, found.sensors().torque_abs_of_joints_nm);
 }
 
 /// The profile's file is the robot that was calibrated, and names its evidence; nothing is written half.

@@ -108,7 +108,7 @@ impl Errors {
             Noise::Adversary if place == 2 => self.way,
             _ => self.sides[place * n + j],
         };
-        let torque = |j: usize| sensors.torque_ratio * tau[j].abs() + sensors.torque_abs_nm;
+        let torque = |j: usize| sensors.torque(j).error_nm(tau[j]);
         Sample {
             t,
             q: (0..n).map(|j| q[j] + sensors.position_rad * error(0, j)).collect(),

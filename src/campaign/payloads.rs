@@ -157,7 +157,7 @@ impl PayloadMap {
         let delay_s = 1e-3 * self.file.delays_ms[place.delay];
         let mut gains = arm.gains();
         gains.period_s = 1.0 / self.file.rates_hz[place.rate];
-        let mut sensors = arm.sensors();
+        let mut sensors = arm.sensors().clone();
         sensors.velocity_rad_s = self.file.velocity_errors_rad_s[place.velocity];
         let timing = if arm.timing().has_motor_loops() {
             TimingBounds { motor_loop_age_max_s: delay_s, ..TimingBounds::EXACT }

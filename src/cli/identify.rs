@@ -362,7 +362,7 @@ fn name_files(
 impl IdentifyArgs {
     /// The robot, with the encoders' error bounds that were given in the place of its own.
     fn with_encoders(&self, robot: Arm) -> Result<Arm, Failure> {
-        let mut sensors = robot.sensors();
+        let mut sensors = robot.sensors().clone();
         let given = [
             ("--position-error", self.position_error, &mut sensors.position_rad),
             ("--velocity-error", self.velocity_error, &mut sensors.velocity_rad_s),

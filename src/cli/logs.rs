@@ -117,7 +117,7 @@ impl ToRead<'_> {
             let half = best_half(robot.sensors().position_rad, most, without.period_s);
             request = self.args.request(half);
             logs = self.read_as(&request, &robot)?;
-            let mut sensors = robot.sensors();
+            let mut sensors = robot.sensors().clone();
             for log in &logs {
                 let error = derived_velocity_error(&robot, log, acceleration);
                 sensors.velocity_rad_s = sensors.velocity_rad_s.max(error);
@@ -130,7 +130,7 @@ impl ToRead<'_> {
                     .find(|log| log.derived.is_some())
                     .map_or(Path::new(""), |log| &log.path)
                     .display(),
-                sensors.velocity_rad_s
+                robot.sensors().velocity_rad_s
             ));
         }
         logs.iter().for_each(tell);

@@ -105,7 +105,7 @@ fn held_against(proof: &SetProof, expected: &Expected) -> Vec<String> {
 /// The proof's robot; where a study was told of larger errors of the encoders than one's own robot file says, with those of the file. With
 /// larger errors less is claimed.
 fn stated_over(proof: &SetProof, own: &Arm) -> Arm {
-    let (mut sensors, own) = (proof.robot.sensors(), own.sensors());
+    let (mut sensors, own) = (proof.robot.sensors().clone(), own.sensors());
     if proof.recorded.is_some() {
         for (stated, own) in
             [(&mut sensors.position_rad, own.position_rad), (&mut sensors.velocity_rad_s, own.velocity_rad_s)]

@@ -94,7 +94,7 @@ impl<const C: usize, const D: u32> PolynomialSets<C, D> {
         for j in 0..n {
             let f = robot.joint_parameters(&center, j);
             let range = dq[j].interval();
-            let band = tube.sign_band(&robot.sensors(), j);
+            let band = tube.sign_band(robot.sensors(), j);
             let coulomb = if range.lower() > band {
                 Polynomial::constant(f.coulomb)
             } else if range.upper() < -band {

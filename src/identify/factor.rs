@@ -35,9 +35,7 @@ pub enum Scaled {
 impl Scaled {
     /// The bounds times `factor`; None where nothing is known of torques then.
     pub fn times(self, sensors: &Sensors, factor: f64) -> Option<Sensors> {
-        let mut scaled = *sensors;
-        scaled.torque_ratio *= factor;
-        scaled.torque_abs_nm *= factor;
+        let mut scaled = sensors.clone().with_torque_errors_times(factor);
         if self == Self::Sensors {
             scaled.position_rad *= factor;
             scaled.velocity_rad_s *= factor;
@@ -165,7 +163,7 @@ mod tests {
     }
 
     fn sensors() -> Sensors {
-        Sensors { torque_ratio: 0.025, torque_abs_nm: 0.0, position_rad: 0.0, velocity_rad_s: 0.0 }
+        Sensors { torque_ratio: 0.025, ..Sensors::PERFECT }
     }
 
     /// The true factor explains the rows, so none above is necessary; and what is said to be enough is: rows with it have a witness.

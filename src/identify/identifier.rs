@@ -377,7 +377,7 @@ impl Identifier {
 }
 
 pub(super) fn check_settings(robot: &Arm, options: &IdentifierOptions) -> Result<(), IdentifyError> {
-    let (sensors, control) = (&robot.sensors(), &robot.gains());
+    let (sensors, control) = (robot.sensors(), &robot.gains());
     let window = options.window_s;
     let checks = [
         ("window length", window, window > 0.0, "a time > 0 in s"),

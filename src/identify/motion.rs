@@ -197,7 +197,7 @@ impl RecordedMotion<'_> {
     }
 
     fn broken_by(&self, comparison: Comparison) -> Option<BrokenMotion> {
-        let sensors = &self.robot.sensors();
+        let sensors = self.robot.sensors();
         let bounds = comparison.bounds();
         // A comparison that fails is told by the factor of all that may grow in it.
         let mut worst: Option<(f64, usize, usize, usize, f64)> = None;
@@ -239,7 +239,7 @@ impl RecordedMotion<'_> {
     /// The sensor bounds with positions and velocities as large as this motion needs, times `margin` where they have to grow; None if
     /// none are large enough. Velocities answer for the second comparison, positions for what then is left of the first.
     pub fn sensors_needed(&self, margin: f64) -> Option<Sensors> {
-        let mut sensors = self.robot.sensors();
+        let mut sensors = self.robot.sensors().clone();
         let needed = |sensors: &Sensors, comparison: Comparison, bound: MotionBound| {
             let mut most = 1.0_f64;
             self.visit(&self.times(), |r| {

@@ -34,7 +34,7 @@ pub(crate) fn check_motion(
     b: &Sample,
     acceleration: &[f64],
 ) -> Result<(), IdentifyError> {
-    let (elapsed, sensors, age) = (b.t - a.t, &robot.sensors(), robot.timing().reading_age_max_s);
+    let (elapsed, sensors, age) = (b.t - a.t, robot.sensors(), robot.timing().reading_age_max_s);
     if !(elapsed > 0.0) {
         return Err(IdentifyError::BadTime { t: b.t, previous: a.t, period: robot.gains().period_s });
     }
@@ -111,7 +111,7 @@ mod tests {
         let IdentifyError::Jump { by, .. } = error else { panic!("{error}") };
         let mut robot = super::super::tests::arm();
         let passes = |factor: f64, robot: &mut Arm| {
-            let own = super::super::tests::arm().sensors();
+            let own = super::super::tests::arm().sensors().clone();
             robot.stated().sensors.position_rad = factor * own.position_rad;
             robot.stated().sensors.velocity_rad_s = factor * own.velocity_rad_s;
             let sample = |t: f64, q: f64| Sample {

@@ -31,7 +31,7 @@ use crate::enclose::Interval;
 use crate::inertia::ParameterSet;
 use crate::recording::Sample;
 use crate::recording::{MeasurementLog, torque_at};
-use crate::robot::{Arm, Model, Sensors};
+use crate::robot::{Arm, Model, Sensors, TorqueSensor};
 use crate::scalar::Scalar;
 
 pub(crate) mod wider;
@@ -221,7 +221,7 @@ struct Shift {
 
 impl Shift {
     fn new(robot: &Arm, clock: Clock, most: f64) -> Self {
-        let (sensors, period) = (robot.sensors(), robot.gains().period_s);
+        let (sensors, period) = (robot.sensors().clone(), robot.gains().period_s);
         match clock {
             // Stamps of ticks are right up to [`SAME_PERIOD`] of a period, which must not make a tick of nothing.
             Clock::Control => {
@@ -282,16 +282,16 @@ impl Shift {
                 samples[within.clone()].iter().map(|s| s.tau[j]).chain(edges.iter().map(|tau| tau[j]));
             let largest = samples[around.clone()].iter().map(|s| s.tau[j].abs()).fold(0.0, f64::max);
             let hull = inside.map(Interval::constant).reduce(Interval::hull);
-            hull.unwrap_or(Interval::zero()) + self.error(largest)
+            hull.unwrap_or(Interval::zero()) + self.error(j, largest)
         };
         (0..samples[k].tau.len()).map(joint).collect()
     }
 
-    /// The error of a torque sensor that reads at most `largest`, N m.
-    fn error(&self, largest: f64) -> Interval {
-        let Sensors { torque_ratio, torque_abs_nm, .. } = self.sensors;
-        let known = Interval::constant(1.0) - Interval::constant(torque_ratio);
-        let error = Interval::constant(torque_ratio).scale(largest) + Interval::constant(torque_abs_nm);
+    /// The error of the torque sensor of joint `j` where it reads at most `largest`, N m.
+    fn error(&self, j: usize, largest: f64) -> Interval {
+        let TorqueSensor { ratio, abs_nm } = self.sensors.torque(j);
+        let known = Interval::constant(1.0) - Interval::constant(ratio);
+        let error = Interval::constant(ratio).scale(largest) + Interval::constant(abs_nm);
         Interval::around(0.0, (error / known).upper())
     }
 }

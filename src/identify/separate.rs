@@ -221,7 +221,7 @@ impl JointProfile {
         j: usize,
         mut columns: DMatrix<f64>,
     ) -> Self {
-        let (n, sensors) = (robot.dof(), &robot.sensors());
+        let (n, sensors) = (robot.dof(), robot.sensors());
         let links = columns.ncols() - 4;
         let (mut torque, mut noise) = (vec![0.0], vec![0.0]);
         let mut sums = vec![0.0; links];
@@ -241,8 +241,7 @@ impl JointProfile {
                 sign += if still { 0.0 } else { step * dq.signum() };
                 time += step;
                 torque.push(torque[k - 1] + step * tau);
-                let known = sensors.torque_ratio * tau.abs() + sensors.torque_abs_nm;
-                let read = known / (1.0 - sensors.torque_ratio);
+                let read = sensors.torque(j).error_of_reading_nm(tau);
                 noise.push(noise[k - 1] + step * (read + robot.drive(j).unmodelled_nm));
             }
             columns[(k, links + ARMATURE)] = sample.dq[j];

@@ -120,7 +120,7 @@ fn deviations(robot: &Arm, samples: &[Sample], map: &ParameterMap) -> Result<Dev
         uniform(match which {
             Gain | Skew => sensors.torque_ratio,
             Armature => unknown.of_joint(ARMATURE, nominal),
-            Offset => sensors.torque_abs_nm + unknown.of_joint(OFFSET, nominal),
+            Offset => sensors.torque(j).abs_nm + unknown.of_joint(OFFSET, nominal),
             _ => unknown.of_joint(COULOMB, nominal),
         })
         .max(KNOWN)
@@ -167,9 +167,7 @@ fn torque_deviations(robot: &Arm, samples: &[Sample]) -> Result<Vec<f64>, Estima
             return Err(EstimateError::Size { what, found: bad.len(), expected: n });
         }
         for (j, (v, tau)) in variance.iter_mut().zip(&s.tau).enumerate() {
-            let read =
-                (sensors.torque_ratio * tau.abs() + sensors.torque_abs_nm) / (1.0 - sensors.torque_ratio);
-            let bound = read + robot.drive(j).unmodelled_nm;
+            let bound = sensors.torque(j).error_of_reading_nm(*tau) + robot.drive(j).unmodelled_nm;
             *v += bound * bound / (3.0 * samples.len() as f64);
         }
     }

@@ -126,7 +126,7 @@ pub struct Believed {
 impl Believed {
     /// Of one plan; `alone` if the plan before it is not at hand.
     pub fn of(plan: &Plan, alone: bool) -> Self {
-        let (robot, sensors) = (&plan.robot, &plan.robot.sensors());
+        let (robot, sensors) = (&plan.robot, plan.robot.sensors());
         let mass = plan.set.body(robot.end_effector()).mass();
         Self {
             robot: robot.name.clone(),
@@ -138,7 +138,7 @@ impl Believed {
                 sensors.position_rad,
                 sensors.velocity_rad_s,
                 100.0 * sensors.torque_ratio,
-                sensors.torque_abs_nm
+                sensors.torque_abs_words()
             ) + &late(robot)
                 + &elastic(robot),
             start: alone && plan.start != PlanStart::Rest,

@@ -137,7 +137,7 @@ impl SampleErrors {
         (errors, slopes): (&mut Vec<f64>, &mut Vec<ErrorSlope>),
     ) {
         let n = robot.dof();
-        let sensors = &robot.sensors();
+        let sensors = robot.sensors();
         for j in 0..n {
             let (mut tau, mut unknown) = (0.0, self.encoders[j]);
             for (column, y) in torque_columns(robot, j, y, (&state.dq, &state.ddq)) {
@@ -147,12 +147,11 @@ impl SampleErrors {
             let coulomb = robot.uncertainty().breakaway_ratio * self.center[robot.joint_index(j).coulomb];
             let (share, by_dq, by_ddq) = self.undecided(state.dq[j], state.ddq[j], dt);
             slopes.push(ErrorSlope {
-                tau: sensors.torque_ratio * tau.signum(),
+                tau: sensors.torque(j).ratio * tau.signum(),
                 dq: coulomb * by_dq,
                 ddq: coulomb * by_ddq,
             });
-            let known =
-                sensors.torque_ratio * tau.abs() + sensors.torque_abs_nm + robot.drive(j).unmodelled_nm;
+            let known = sensors.torque(j).error_nm(tau) + robot.drive(j).unmodelled_nm;
             errors.push(known + unknown + coulomb * share);
         }
     }

@@ -194,7 +194,7 @@ mod tests {
     fn the_band_of_doubtful_signs_has_three_parts() {
         let (robot, tube) = tube();
         for j in 0..robot.dof() {
-            let (found, right) = (tube.sign_band(&robot.sensors(), j), formulas::sign_band(&tube, &robot, j));
+            let (found, right) = (tube.sign_band(robot.sensors(), j), formulas::sign_band(&tube, &robot, j));
             assert!((right..=right * (1.0 + 1e-14)).contains(&found), "{found} for {right}");
         }
     }

@@ -168,8 +168,8 @@ impl Arm {
     }
 
     /// What the sensors may get wrong.
-    pub fn sensors(&self) -> Sensors {
-        self.stated.sensors
+    pub fn sensors(&self) -> &Sensors {
+        &self.stated.sensors
     }
 
     /// What the drive of joint `j` does beside what it is asked for.
@@ -192,7 +192,7 @@ impl Arm {
         Sensors {
             position_rad: own.position_rad - most.map_or(0.0, |spring| spring.position_rad),
             velocity_rad_s: own.velocity_rad_s - most.map_or(0.0, |spring| spring.velocity_rad_s),
-            ..own
+            ..own.clone()
         }
     }
 
@@ -258,7 +258,7 @@ impl ArmDescription {
     fn bounds_fault(&self) -> Option<String> {
         let named = |(what, reason): (&str, String)| format!("{what}: {reason}");
         let uncertainty = self.uncertainty.fault().map(named);
-        let sensors = || self.sensors.fault().map(named);
+        let sensors = || self.sensors.fault(self.model.joints.len()).map(named);
         let timing = || self.timing.fault(self.gains.period_s).map(|(what, x)| format!("timing.{what}: {x}"));
         let gains = || self.gains.fault();
         uncertainty.or_else(sensors).or_else(|| self.drives_fault()).or_else(gains).or_else(timing)

@@ -66,7 +66,7 @@ pub(crate) fn small_robot() -> Arm {
             inertia_kg_m2: 0.0,
             offset_nm: 0.0,
         },
-        sensors: Sensors { position_rad: 0.0, velocity_rad_s: 0.0, torque_ratio: 0.0, torque_abs_nm: 0.0 },
+        sensors: Sensors::PERFECT,
         drives: vec![],
         timing: TimingBounds::EXACT,
         gains: Gains { k_r: 10.0, alpha: 20.0, v_max: 1e-4, period_s: 1e-3, stiction_speed_rad_s: 0.01 },

@@ -204,8 +204,13 @@ const UNCERTAINTY: Uncertainty = Uncertainty {
     offset_nm: 0.0,
 };
 /// The same for sensors.
-const SENSORS: Sensors =
-    Sensors { position_rad: 1e-5, velocity_rad_s: 1e-4, torque_ratio: 0.025, torque_abs_nm: 0.0 };
+const SENSORS: Sensors = Sensors {
+    position_rad: 1e-5,
+    velocity_rad_s: 1e-4,
+    torque_ratio: 0.025,
+    torque_abs_nm: 0.0,
+    torque_abs_of_joints_nm: Vec::new(),
+};
 /// The same for gains.
 const CONTROL: Gains =
     Gains { k_r: 5.0, alpha: 20.0, v_max: 0.02, period_s: 1e-3, stiction_speed_rad_s: 1e-3 };
@@ -290,6 +295,7 @@ pub(super) fn assemble(
         guesses: judge.guesses.clone(),
     };
     let drives = drives(&layers, settings.drives, &model)?;
+    let sensors = sensors(&layers, settings.sensors.unwrap_or(SENSORS), &model)?;
     let stated = ArmDescription {
         model,
         drives,
@@ -300,7 +306,7 @@ pub(super) fn assemble(
         end_effector,
         tool_frames,
         uncertainty: settings.uncertainty.unwrap_or(UNCERTAINTY),
-        sensors: settings.sensors.unwrap_or(SENSORS),
+        sensors,
         timing: settings.timing,
         gains,
     };
@@ -394,6 +400,26 @@ fn joints(
         });
     }
     Ok(joints)
+}
+
+/// What the sensors get wrong: what the file says of all, with the torque sensors of joints for which a layer says something else.
+fn sensors(layers: &[Layer<'_>], of_all: Sensors, model: &Model) -> Result<Sensors, RobotError> {
+    let own = |joint: &Joint| -> Result<Option<f64>, RobotError> {
+        let mut own = None;
+        for (path, layer) in layers {
+            if let Some(settings) = layer.get(&joint.name) {
+                own = settings.torque_sensor_abs_nm(path, &joint.name)?.or(own);
+            }
+        }
+        Ok(own)
+    };
+    let own: Vec<Option<f64>> = model.joints.iter().map(own).collect::<Result<_, _>>()?;
+    let mut sensors = of_all;
+    if own.iter().any(Option::is_some) {
+        let of_all = sensors.torque_abs_nm;
+        sensors.torque_abs_of_joints_nm = own.into_iter().map(|own| own.unwrap_or(of_all)).collect();
+    }
+    Ok(sensors)
 }
 
 /// What the drive of each joint does beside what it is asked for: what the file says of all, overridden by each layer; none where all are ideal.

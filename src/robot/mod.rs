@@ -85,7 +85,7 @@ pub use drive::DriveBounds;
 pub use gains::Gains;
 pub use limbs::Limb;
 pub use model::*;
-pub use sensors::Sensors;
+pub use sensors::{Sensors, TorqueSensor};
 pub use shape::{Capsule, HeldShape, IgnoredPair, LinkShape};
 pub use spring::{EncoderSide, Spring};
 pub use timing::TimingBounds;

@@ -187,6 +187,8 @@ pub(crate) struct JointSettings {
     offset: Option<f64>,
     /// What this joint's drive does that others do not.
     drive: Option<DriveSettings>,
+    /// How far this joint's torque sensor is off, where that is not what `[sensors]` has.
+    torque_sensor: Option<TorqueSensorSettings>,
     /// Holds the joint still at this position, as if the URDF said `fixed`, rad; joints that mimic it are held with it. Nothing else can be said of
     /// such a joint.
     fixed_at_rad: Option<f64>,
@@ -308,6 +310,11 @@ fn check_numbers(path: &Path, s: &Settings) -> Result<(), RobotError> {
     if let Some((field, reason)) = s.drives.fault() {
         return Err(field_error(path, format!("drives.{field}"), reason));
     }
+    if s.sensors.as_ref().is_some_and(|sensors| !sensors.torque_abs_of_joints_nm.is_empty()) {
+        let reason =
+            "expected `abs_nm` in `[joints.NAME.torque_sensor]` of each joint that differs".to_owned();
+        return Err(field_error(path, "sensors.torque_abs_of_joints_nm", reason));
+    }
     for (field, x, expected) in stated_numbers(s) {
         if !expected.holds(x) {
             return Err(field_error(path, field, format!("{x}, expected {}", expected.words())));
@@ -327,6 +334,14 @@ fn check_numbers(path: &Path, s: &Settings) -> Result<(), RobotError> {
 }
 
 /// What a number has to be.
+/// What a file states of one joint's torque sensor.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TorqueSensorSettings {
+    /// Absolute part of its error, N m (N).
+    abs_nm: f64,
+}
+
 #[derive(Clone, Copy)]
 enum Expected {
     Ratio,
@@ -503,6 +518,19 @@ impl JointSettings {
             Some((what, reason)) => Err(field_error(path, format!("joints.{name}.drive.{what}"), reason)),
             None => Ok(()),
         }
+    }
+
+    /// Absolute part of the error of the torque sensor of joint `name`, where it has its own, N m.
+    ///
+    /// # Errors
+    /// [`RobotError`] that names the field in `path`: a bound that is none.
+    pub fn torque_sensor_abs_nm(&self, path: &Path, name: &str) -> Result<Option<f64>, RobotError> {
+        let Some(TorqueSensorSettings { abs_nm }) = self.torque_sensor else { return Ok(None) };
+        if Expected::NotNegative.holds(abs_nm) {
+            return Ok(Some(abs_nm));
+        }
+        let reason = format!("{abs_nm}, expected {}", Expected::NotNegative.words());
+        Err(field_error(path, format!("joints.{name}.torque_sensor.abs_nm"), reason))
     }
 
     /// At most one unit for each limit, and one that suits the joint.

@@ -114,8 +114,7 @@ mod tests {
             velocity_rad_s: 2e-3,
             position_rad: 1e-4,
         };
-        let sensors =
-            Sensors { position_rad: 1e-4, velocity_rad_s: 2e-3, torque_ratio: 0.0, torque_abs_nm: 0.0 };
+        let sensors = Sensors { position_rad: 1e-4, velocity_rad_s: 2e-3, ..Sensors::PERFECT };
         let gains = Gains { k_r: 1.0, alpha: 1.0, v_max: 1.0, period_s: 1e-3, stiction_speed_rad_s: 3e-3 };
         assert_eq!((good.fault(0.5), good.beyond(&sensors, &gains)), (None, None));
         let quick = Gains { stiction_speed_rad_s: 2e-3, ..gains };

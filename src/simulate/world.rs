@@ -315,7 +315,7 @@ impl World {
     fn sense(&mut self, measured: &mut [f64]) {
         let sensors = self.robot.sensors();
         for (j, (out, &x)) in measured.iter_mut().zip(&self.applied).enumerate() {
-            let bound = sensors.torque_ratio * x.abs() + sensors.torque_abs_nm;
+            let bound = sensors.torque(j).error_nm(x);
             let gain = self.faults.torque_gain.map_or(1.0, |gain| gain.factor(j));
             *out = gain * x + bound * self.noise.random_range(-1.0..=1.0);
         }
@@ -523,7 +523,7 @@ mod tests {
                     );
                     let coulomb = theta[robot.joint_index(j).coulomb];
                     let held = gravity[j] + world.stuck[j] * coulomb;
-                    let off = robot.sensors().torque_ratio * held.abs() + robot.sensors().torque_abs_nm;
+                    let off = robot.sensors().torque(j).error_nm(held);
                     assert!((measured[j] - held).abs() <= off * (1.0 + 1e-12) + 1e-12);
                     shares = [shares[0].min(world.stuck[j]), shares[1].max(world.stuck[j])];
                 }

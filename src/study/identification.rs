@@ -201,7 +201,7 @@ impl IdentificationStudy<'_> {
         };
         let (shift_s, delay_s) = (delay.left_s, delay.taken_out_s);
         let making = Making { acceleration: &acceleration, shift_s, delay_s, recorded };
-        let data = self.rows(&robot.sensors(), self.logs, making)?;
+        let data = self.rows(robot.sensors(), self.logs, making)?;
         let unknown = options.unknown.indices(robot);
         let (external_torques, not_noticed) = self.external_torques();
         let Learned { verdict, additive, conditional, narrowed, rows } =

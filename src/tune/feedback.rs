@@ -170,7 +170,7 @@ impl<'a> Probe<'a> {
         let step = |j: usize| STEP_SHARE * self.tube.r_radius(j);
         let steps: Vec<f64> = (0..n).map(step).collect();
         let sensors = self.robot.sensors();
-        let jumps = |j: usize| (dq[j].abs() - self.tube.sign_band(&sensors, j)).abs() <= 2.0 * steps[j];
+        let jumps = |j: usize| (dq[j].abs() - self.tube.sign_band(sensors, j)).abs() <= 2.0 * steps[j];
         if !scale.is_finite() || (0..n).any(jumps) {
             return None;
         }
@@ -195,7 +195,7 @@ impl<'a> Probe<'a> {
         let bound = sensors.velocity_rad_s;
         let still = self.torques(t, (q, dq), at);
         let mut most = vec![0.0f64; n];
-        let sure: Vec<f64> = (0..n).map(|j| self.tube.sign_band(&sensors, j)).collect();
+        let sure: Vec<f64> = (0..n).map(|j| self.tube.sign_band(sensors, j)).collect();
         for (i, sign) in (0..n).flat_map(|i| [(i, 1.0), (i, -1.0)]) {
             let off: Vec<f64> = (0..n).map(|j| dq[j] + sign * bound * gain[(i, j)].signum()).collect();
             // Where friction's sign comes to be relied on, the command steps by the Coulomb friction. That is compensation, whatever the gains are.

@@ -127,7 +127,7 @@ pub(super) fn better(robot: &Arm, what: Better, factor: f64) -> Option<Arm> {
         }),
         Better::Velocity => {
             let velocity_rad_s = better_velocity(robot, factor);
-            robot.with_sensors(Sensors { velocity_rad_s, ..robot.sensors() })
+            robot.with_sensors(Sensors { velocity_rad_s, ..robot.sensors().clone() })
         }
         Better::Age => {
             let timing = robot.timing();

@@ -124,7 +124,7 @@ impl Bench {
         mut desired: impl FnMut(f64) -> JointState,
         push: impl Fn(f64) -> f64,
     ) -> Followed {
-        let (n, period, sensors) = (self.q.len(), self.robot.gains().period_s, self.robot.sensors());
+        let (n, period, sensors) = (self.q.len(), self.robot.gains().period_s, self.robot.sensors().clone());
         let (mut tau, mut found) = (vec![0.0; n], Followed { error: vec![0.0; n], saturated: 0 });
         for k in 0..(duration_s / period).round() as usize {
             let t = start_s + k as f64 * period;

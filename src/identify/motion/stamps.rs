@@ -24,13 +24,13 @@ impl RecordedMotion<'_> {
     pub fn stamps_enough(&self) -> Option<f64> {
         SHARES.iter().find_map(|&share| {
             let (bound, times) = self.corrected(share)?;
-            self.holds_at(&times, &self.robot.sensors()).then_some(bound)
+            self.holds_at(&times, self.robot.sensors()).then_some(bound)
         })
     }
 
     /// The smallest bound with which every step alone passes with `share` of the positions' bound, and the stamps so corrected.
     fn corrected(&self, share: f64) -> Option<(f64, Vec<Vec<f64>>)> {
-        let mut sensors = self.robot.sensors();
+        let mut sensors = self.robot.sensors().clone();
         sensors.position_rad *= share;
         let mut times = self.times();
         let mut most = 0.0_f64;

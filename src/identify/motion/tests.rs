@@ -25,8 +25,7 @@ fn alike(period: f64, states: impl IntoIterator<Item = (f64, f64)>) -> Measureme
 
 fn robot() -> Arm {
     let mut robot = arm();
-    robot.stated().sensors =
-        Sensors { position_rad: 1e-4, velocity_rad_s: 1e-3, torque_ratio: 0.0, torque_abs_nm: 0.0 };
+    robot.stated().sensors = Sensors { position_rad: 1e-4, velocity_rad_s: 1e-3, ..Sensors::PERFECT };
     robot
 }
 
@@ -106,7 +105,7 @@ fn honest_recordings_pass() {
         let logs = [log(samples), log(sparse)];
         let motion = RecordedMotion { robot: &robot, logs: &logs, acceleration: &acceleration };
         assert!(motion.broken().is_empty(), "seed {seed}: {:?}", motion.broken());
-        assert_eq!(motion.sensors_needed(1.5), Some(robot.sensors()));
+        assert_eq!(motion.sensors_needed(1.5), Some(robot.sensors().clone()));
         assert_eq!(motion.stamps_enough(), Some(0.0));
     }
 }
@@ -161,7 +160,7 @@ fn the_factors_are_those_at_which_it_passes() {
             }
         }
         let needed = motion.sensors_needed(1.0).unwrap();
-        assert!(!motion.holds_with(&robot.sensors()) && motion.holds_with(&needed), "{needed:?}");
+        assert!(!motion.holds_with(robot.sensors()) && motion.holds_with(&needed), "{needed:?}");
     }
     use Comparison::{PositionAgainstVelocity as Position, VelocityAgainstAcceleration as Velocity};
     assert_eq!((seen[0].0, seen[0].1, seen[0].2), (Position, 3, 1));

@@ -144,7 +144,7 @@ impl Premises {
         let bounds = |values: &[f64]| values.len() == n && values.iter().all(|x| *x >= 0.0 && x.is_finite());
         let [low, high] = self.delay_s;
         let wider = self.wider.is_none_or(|w| {
-            let Sensors { position_rad, velocity_rad_s, .. } = robot.sensors();
+            let Sensors { position_rad, velocity_rad_s, .. } = *robot.sensors();
             let finite =
                 [w.position_rad, w.velocity_rad_s, w.torque_nm, w.margin].iter().all(|x| x.is_finite());
             let grown = w.position_rad >= position_rad && w.velocity_rad_s >= velocity_rad_s;
@@ -212,7 +212,7 @@ impl Premises {
             return Err(malformed("recorded.wider", reason));
         }
         let (position_rad, velocity_rad_s) = (bounds.position_rad, bounds.velocity_rad_s);
-        let sensors = Sensors { position_rad, velocity_rad_s, ..robot.sensors() };
+        let sensors = Sensors { position_rad, velocity_rad_s, ..robot.sensors().clone() };
         let robot =
             robot.with_sensors(sensors).map_err(|error| malformed("recorded.wider", error.to_string()))?;
         self.check_motion(&robot, &used)?;

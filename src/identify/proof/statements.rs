@@ -7,7 +7,7 @@ use crate::robot::Arm;
 impl Premises {
     /// In words, one sentence each, the delay as `delay` says; wider bounds are not among them.
     pub fn sentences(&self, robot: &Arm, delay: String) -> Vec<String> {
-        let (sensors, u) = (&robot.sensors(), &robot.uncertainty());
+        let (sensors, u) = (robot.sensors(), &robot.uncertainty());
         let from = if self.acceleration_from_logs {
             format!(
                 "a guess: {ACCELERATION_MARGIN} times the largest in the smoothed data, or what velocities show; --acceleration states them"
@@ -19,7 +19,7 @@ impl Premises {
             format!(
                 "torque error at most {} % of the torque plus {} N m, and a mean over a window of {} N m more",
                 100.0 * sensors.torque_ratio,
-                sensors.torque_abs_nm,
+                sensors.torque_abs_words(),
                 list(&self.torque_abs_nm)
             ),
             format!(

@@ -7,12 +7,14 @@ use super::*;
 use crate::identify::tests::{Noise, arm, prior, recording, truth};
 
 const RATIO: f64 = 0.1;
+/// Of every other joint.
+const ABSOLUTE_NM: [f64; 2] = [0.2, 0.05];
 
 /// An arm that stands still, upright, and whose encoders do not err: rows hold nothing but the torque.
 fn still() -> Arm {
     let mut robot = arm();
-    robot.stated().sensors =
-        Sensors { position_rad: 0.0, velocity_rad_s: 0.0, torque_ratio: RATIO, torque_abs_nm: 0.0 };
+    let torque_abs_of_joints_nm = (0..robot.dof()).map(|j| ABSOLUTE_NM[j % 2]).collect();
+    robot.stated().sensors = Sensors { torque_ratio: RATIO, torque_abs_of_joints_nm, ..Sensors::PERFECT };
     robot.stated().uncertainty.gravity_direction_deg = 0.0;
     robot
 }
@@ -52,8 +54,8 @@ fn integral(torques: &[f64], period: f64, held: bool, a: f64, b: f64) -> f64 {
     upto(b) - upto(a)
 }
 
-/// How much of each row's radius is used up at most, if the true torque is the reported one `early` before, and 1/(1 - ratio) of it: as
-/// much beyond as the sensor may be.
+/// How much of each row's radius is used up at most, if the true torque is 1/(1 - ratio) times the reported one `early` before and the absolute
+/// error: as much beyond as the sensor may be.
 fn used(torques: &[f64], period: f64, window: f64, shift: f64, early: f64) -> f64 {
     let robot = still();
     let held = period == robot.gains().period_s;
@@ -63,8 +65,9 @@ fn used(torques: &[f64], period: f64, window: f64, shift: f64, early: f64) -> f6
     let mut most = 0.0_f64;
     for w in 0..data.rows.len() {
         let (end, length) = (data.rows.origin[w].t, data.duration[w].next_up());
-        let true_integral =
-            integral(torques, period, held, end - length - early, end - early) / (1.0 - RATIO);
+        let read = integral(torques, period, held, end - length - early, end - early);
+        let absolute = ABSOLUTE_NM[data.rows.origin[w].joint % 2] * length;
+        let true_integral = (read + absolute) / (1.0 - RATIO);
         let share = (true_integral - data.rows.u[w]).abs() / data.rows.radius[w];
         assert!(share <= 1.0 + 1e-9, "row {w}: {share}");
         most = most.max(share);

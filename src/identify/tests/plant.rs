@@ -112,28 +112,28 @@ impl Waves {
 
 /// Sensors whose errors are within their bounds.
 struct Reader<'a> {
-    sensors: Sensors,
+    sensors: &'a Sensors,
     noise: Noise,
     signs: Vec<f64>,
     rng: &'a mut ChaCha8Rng,
 }
 
 impl Reader<'_> {
-    fn read(&mut self, values: &[f64], bound: &dyn Fn(f64) -> f64) -> Vec<f64> {
+    fn read(&mut self, values: &[f64], bound: &dyn Fn(usize, f64) -> f64) -> Vec<f64> {
         let mut share = |j: usize| match self.noise {
             Noise::Uniform => self.rng.random_range(-0.9999..0.9999),
             Noise::Corner => 0.9999 * self.signs[j],
         };
-        values.iter().enumerate().map(|(j, &x)| x + bound(x) * share(j)).collect()
+        values.iter().enumerate().map(|(j, &x)| x + bound(j, x) * share(j)).collect()
     }
 
     fn sample(&mut self, t: f64, q: &[f64], dq: &[f64], tau: &[f64]) -> Sample {
         let sensors = self.sensors;
         Sample {
             t,
-            q: self.read(q, &|_| sensors.position_rad),
-            dq: self.read(dq, &|_| sensors.velocity_rad_s),
-            tau: self.read(tau, &|x| sensors.torque_ratio * x.abs() + sensors.torque_abs_nm),
+            q: self.read(q, &|_, _| sensors.position_rad),
+            dq: self.read(dq, &|_, _| sensors.velocity_rad_s),
+            tau: self.read(tau, &|j, x| sensors.torque(j).error_nm(x)),
         }
     }
 }

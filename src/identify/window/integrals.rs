@@ -10,7 +10,7 @@ use crate::identify::certificate::Sum;
 use crate::inertia::{INERTIAL, ParameterSet};
 use crate::reach::gravity::tilt_bound;
 use crate::recording::Sample;
-use crate::robot::{Arm, Sensors};
+use crate::robot::{Arm, TorqueSensor};
 use crate::scalar::{Dual, Scalar, replaced};
 
 mod readings;
@@ -252,12 +252,11 @@ impl<'a> Integrals<'a> {
 
     /// Integral of the measured torque of joint i (N m s), and the bound on what its sensor, and torques that no model accounts for, add to it.
     pub(super) fn torque(&self, i: usize) -> (Interval, f64) {
-        let Sensors { torque_ratio, torque_abs_nm, .. } = self.robot.sensors();
+        let TorqueSensor { ratio, abs_nm } = self.robot.sensors().torque(i);
         let (mut sum, mut error) = (Interval::zero(), Interval::zero());
         let mut add = |sample: &Sample, duration: Interval| {
             sum = sum + Interval::constant(sample.tau[i]) * duration;
-            let bound = Interval::constant(torque_ratio).scale(sample.tau[i].abs())
-                + Interval::constant(torque_abs_nm);
+            let bound = Interval::constant(ratio).scale(sample.tau[i].abs()) + Interval::constant(abs_nm);
             error = error + bound * duration;
         };
         for (k, pair) in self.samples.windows(2).enumerate() {
@@ -266,7 +265,7 @@ impl<'a> Integrals<'a> {
                 Clock::Recorded => pair.iter().for_each(|sample| add(sample, self.step(k).scale(0.5))),
             }
         }
-        let known = Interval::constant(1.0) - Interval::constant(torque_ratio);
+        let known = Interval::constant(1.0) - Interval::constant(ratio);
         // What no sensor sees acts all the time.
         let unseen = Interval::constant(self.robot.drive(i).unmodelled_nm) * self.duration();
         (sum, (error / known + unseen).upper())
@@ -344,7 +343,7 @@ impl<'a> Integrals<'a> {
     /// Fills `evaluator` with the state at tick k and the encoders' errors.
     pub(super) fn place(&self, evaluator: &mut Evaluator<Form>, k: usize) {
         let n = self.robot.dof();
-        let (sample, sensors) = (&self.samples[k], &self.robot.sensors());
+        let (sample, sensors) = (&self.samples[k], self.robot.sensors());
         let form = |x: f64, symbol: usize, error: f64| Form::constant(x) + Form::symbol(symbol, error);
         // Of an interval.
         let of = |x: Interval, symbol: usize| form(x.midpoint(), symbol, x.radius());

@@ -202,19 +202,19 @@ impl Experiment {
     }
 
     fn read(&self, last: bool, (t, q, dq, ddq): &(f64, Vec<f64>, Vec<f64>, Vec<f64>), tau: &[f64]) -> Sample {
-        let sensors = &self.robot.sensors();
+        let sensors = self.robot.sensors();
         let age = (self.age)(last) * self.robot.timing().reading_age_max_s;
         let q: Vec<f64> = (0..q.len()).map(|j| q[j] - age * dq[j] + 0.5 * age * age * ddq[j]).collect();
         let dq: Vec<f64> = (0..q.len()).map(|j| dq[j] - age * ddq[j]).collect();
         let [position, velocity, torque] = self.errors;
-        let off = |x: &[f64], bound: &dyn Fn(f64) -> f64, share: fn(bool, usize) -> f64| {
-            x.iter().enumerate().map(|(j, x)| x + bound(*x) * share(last, j)).collect()
+        let off = |x: &[f64], bound: &dyn Fn(usize, f64) -> f64, share: fn(bool, usize) -> f64| {
+            x.iter().enumerate().map(|(j, x)| x + bound(j, *x) * share(last, j)).collect()
         };
         Sample {
             t: *t,
-            q: off(&q, &|_| sensors.position_rad, position),
-            dq: off(&dq, &|_| sensors.velocity_rad_s, velocity),
-            tau: off(tau, &|x| sensors.torque_ratio * x.abs() + sensors.torque_abs_nm, torque),
+            q: off(&q, &|_, _| sensors.position_rad, position),
+            dq: off(&dq, &|_, _| sensors.velocity_rad_s, velocity),
+            tau: off(tau, &|j, x| sensors.torque(j).error_nm(x), torque),
         }
     }
 
@@ -475,7 +475,7 @@ fn torques_that_nobody_accounts_for_are_charged_as_long_as_they_act() {
             (0..3).for_each(|j| it.reaches(j, 0.98));
         }
         // What a sensor errs by comes on top: neither stands for the other.
-        it.robot.stated().sensors.torque_abs_nm = 0.1;
+        it.robot.stated().sensors.torque_abs_of_joints_nm = vec![0.1, 0.02, 0.3];
         it.errors[2] = |_, _| 1.0 - 1e-12;
         it.unmodelled = |_| -1.0 + 1e-12;
         (0..3).for_each(|j| it.reaches(j, 0.98));

@@ -57,7 +57,7 @@ pub struct Law<'a> {
     pub set: &'a PreparedSet,
     /// The constants.
     pub tube: &'a Tube,
-    sensors: Sensors,
+    sensors: &'a Sensors,
     breakaway_ratio: f64,
 }
 
@@ -76,7 +76,7 @@ impl<'a> Law<'a> {
     ) -> ByBox<T> {
         let (c, g) = self.set.joint(j);
         let [dq, ddqa, _] = row.own;
-        let (coulomb, direction) = dq.coulomb(c[COULOMB], self.tube.sign_band(&self.sensors, j));
+        let (coulomb, direction) = dq.coulomb(c[COULOMB], self.tube.sign_band(self.sensors, j));
         let charge = match direction {
             Direction::Known => T::Bound::exactly(g[COULOMB]),
             Direction::Doubtful => {

@@ -36,8 +36,9 @@ fn case(radius: f64, change: impl FnOnce(&mut Case)) -> Case {
     let robot = crate::robot::load("kinova_gen3_2f85").unwrap();
     let none = Uncertainty { gravity_direction_deg: 0.0, ..robot.uncertainty() };
     let robot = robot.with_uncertainty(none).unwrap();
-    let robot =
-        robot.with_sensors(Sensors { position_rad: 0.0, velocity_rad_s: 0.0, ..robot.sensors() }).unwrap();
+    let robot = robot
+        .with_sensors(Sensors { position_rad: 0.0, velocity_rad_s: 0.0, ..robot.sensors().clone() })
+        .unwrap();
     let nominal = ParameterSet::around_nominal(&robot);
     let ends = |sign: f64| -> Vec<f64> {
         nominal.center().iter().zip(nominal.radius()).map(|(c, g)| c + sign * radius * g).collect()
@@ -142,7 +143,7 @@ fn row(matrix: &DMatrix<f64>, j: usize, x: impl Fn(usize) -> f64) -> f64 {
 #[test]
 fn sensors_misread_the_momentum_by_their_errors_times_the_mass_matrix() {
     let sensors = |case: &mut Case| {
-        let sensors = Sensors { position_rad: 3e-4, velocity_rad_s: 4e-3, ..case.robot.sensors() };
+        let sensors = Sensors { position_rad: 3e-4, velocity_rad_s: 4e-3, ..case.robot.sensors().clone() };
         case.robot = case.robot.with_sensors(sensors).unwrap();
     };
     let case = case(1e-6, sensors);

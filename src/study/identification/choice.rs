@@ -79,7 +79,7 @@ impl IdentificationStudy<'_> {
         };
         // A part that is shorter than the filter tells nothing.
         let Some((seen, unseen)) = smooth(&used).zip(smooth(&held)) else { return Ok((usual, None)) };
-        let rows = self.rows(&self.robot.sensors(), &used, making)?.granting(&self.options.torque_abs_nm);
+        let rows = self.rows(self.robot.sensors(), &used, making)?.granting(&self.options.torque_abs_nm);
         let samples: Vec<_> = used.iter().flat_map(|log| log.samples.iter().cloned()).collect();
         let (robot, prior) = (self.robot, self.prior);
         let data = Data { robot, rows: &rows, prior, set: prior, unknown, samples: &samples };

@@ -148,7 +148,7 @@ impl IdentificationStudy<'_> {
             None => self.largest_acceleration(self.logs)?,
         };
         let making = Making { acceleration: &acceleration, shift_s: 0.0, delay_s: 0.0, recorded: self.logs };
-        let data = self.rows(&self.robot.sensors(), self.logs, making)?;
+        let data = self.rows(self.robot.sensors(), self.logs, making)?;
         let stated = data.granting(&self.options.torque_abs_nm);
         let unknown = self.options.unknown.indices(self.robot);
         match sets_within(self.robot, self.prior, &stated, &unknown) {

@@ -30,8 +30,10 @@ impl IdentificationStudy<'_> {
         logs: &[MeasurementLog],
         making: Making,
     ) -> Result<RecordedRows, IdentifyError> {
-        let robot =
-            self.robot.with_sensors(*sensors).map_err(|error| IdentifyError::Arm(error.to_string()))?;
+        let robot = self
+            .robot
+            .with_sensors(sensors.clone())
+            .map_err(|error| IdentifyError::Arm(error.to_string()))?;
         let window_s = self.options.window_s;
         numbered_rows(&robot, self.prior, logs, window_s, making.acceleration, making.shift_s)
     }
@@ -79,7 +81,7 @@ impl IdentificationStudy<'_> {
     /// Factors on the sensor bounds, from the prior and rows made anew with each.
     fn torque_remedies(&self, making: Making) -> Result<Vec<Remedy>, StudyError> {
         let one = |(bound, scaled): (MotionBound, Scaled)| -> Result<Remedy, StudyError> {
-            let (robot, sensors) = (self.robot, &self.robot.sensors());
+            let (robot, sensors) = (self.robot, self.robot.sensors());
             let rows = |sensors: &Sensors| {
                 Ok(self.rows(sensors, self.logs, making)?.granting(&self.options.torque_abs_nm))
             };

@@ -142,7 +142,7 @@ fn change(case: &Case, theta: &[f64], s: &AdversaryState, by: [&[f64]; 4]) -> Ve
 pub fn drift(case: &Case, report: &CellReport) -> Vec<f64> {
     let n = case.robot.dof();
     let (k, h) = (case.tube.gains.k_r, case.tube.gains.period_s);
-    let sensors = &case.robot.sensors();
+    let sensors = case.robot.sensors();
     let mut worst = vec![0.0f64; n];
     for theta in thetas(case) {
         for s in states(case, report.span) {

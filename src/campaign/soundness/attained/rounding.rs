@@ -32,7 +32,7 @@ fn nominal(case: &Case, [q, dq, dqa, ddqa]: [&[f64]; 4]) -> Vec<Exact> {
     let center = case.set.center();
     let of = |j: usize| {
         let c = robot.joint_parameters(&center, j);
-        let sign = if dq[j].abs() > case.tube.sign_band(&robot.sensors(), j) { dq[j].signum() } else { 0.0 };
+        let sign = if dq[j].abs() > case.tube.sign_band(robot.sensors(), j) { dq[j].signum() } else { 0.0 };
         let own = [(c.coulomb, sign), (c.viscous, dq[j]), (c.armature, ddqa[j]), (c.offset, 1.0)];
         let own = own.into_iter().fold(Exact::zero(), |sum, (c, x)| sum + Exact::constant(c).scale(x));
         y[width * j..width * (j + 1)].iter().zip(&center).fold(own, |sum, (y, c)| sum + y.scale(*c))

@@ -12,7 +12,7 @@ type Change<'a> = &'a dyn Fn(&mut Case);
 
 /// Largest |q|, |dq| and |ddq_a| of the first joint, true or read.
 fn sizes(case: &Case, report: &CellReport) -> [f64; 3] {
-    let sensors = &case.robot.sensors();
+    let sensors = case.robot.sensors();
     let k = case.tube.gains.k_r;
     let all = states(case, report.span);
     let most = |of: &dyn Fn(&super::adversary::AdversaryState) -> f64| {

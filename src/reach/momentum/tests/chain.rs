@@ -334,7 +334,7 @@ fn k_r_may_change_where_position_errors_fade_slowly_enough() {
 #[test]
 fn first_readings_are_off_by_what_sensors_and_the_motion_before_make() {
     let with = |case: &mut Case| {
-        let sensors = Sensors { position_rad: 3e-4, velocity_rad_s: 4e-3, ..case.robot.sensors() };
+        let sensors = Sensors { position_rad: 3e-4, velocity_rad_s: 4e-3, ..case.robot.sensors().clone() };
         case.robot = case.robot.with_sensors(sensors).unwrap();
         case.tube.timing.latency_s = case.tube.timing.delay_s;
         case.tube.timing.delay_s = 0.0;

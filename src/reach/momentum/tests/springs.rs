@@ -19,7 +19,7 @@ fn on_springs(case: &mut Case, soft: impl Fn(usize) -> bool) {
         position_rad: if soft(j) { APART_RAD } else { 0.0 },
     };
     let drive = |j: usize| DriveBounds { spring: Some(spring(j)), ..DriveBounds::IDEAL };
-    let sensors = Sensors { position_rad: APART_RAD, ..case.robot.sensors() };
+    let sensors = Sensors { position_rad: APART_RAD, ..case.robot.sensors().clone() };
     let robot = case.robot.with_sensors(sensors).unwrap();
     case.robot = robot.with_drives((0..7).map(drive).collect()).unwrap();
 }

@@ -7,7 +7,7 @@ use super::*;
 fn without_noise_every_method_finds_the_payload_and_the_base_parameters_at_length() {
     let mut robot = arm();
     robot.stated().sensors =
-        Sensors { torque_ratio: 0.0, torque_abs_nm: 1e-4, position_rad: 1e-9, velocity_rad_s: 1e-7 };
+        Sensors { torque_abs_nm: 1e-4, position_rad: 1e-9, velocity_rad_s: 1e-7, ..Sensors::PERFECT };
     (robot.stated().uncertainty.gravity_direction_deg, robot.stated().uncertainty.breakaway_ratio) =
         (0.0, 1.0);
     let mut theta = robot.nominal_parameters();
