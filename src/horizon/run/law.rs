@@ -163,18 +163,19 @@ impl<C: Cycles> Runner<'_, C> {
         self.active.as_ref().is_some_and(|active| Arc::ptr_eq(active.prepared.set(), set))
     }
 
-    /// After a failure, where the arm rests at the end of a plan of the momentum law: to go on resting, with the set and gains of that plan. Its tube is as wide as its
-    /// motion asked for, and a plan for another set has to begin with that, turned by another M_0 and kappa. At rest it narrows to what standing needs.
-    /// Every other time, as one that cannot be proven is tried in vain; and once is enough.
-    pub(super) fn settling(
-        &self,
-        start: &JointState,
-    ) -> Result<Option<(Candidate, Arc<PreparedSet>)>, String> {
-        let rests = |active: &&Active| !active.settles && self.rests_next(active);
-        let Some(active) = self.active.as_ref().filter(rests) else { return Ok(None) };
-        let Some(tube) = active.plan.tube.momentum().filter(|_| self.failures % 2 == 1) else {
-            return Ok(None);
+    /// Whether the arm may settle ([`Runner::settling`]): after a failure, where it rests at the end of a plan of the momentum law. Once is enough.
+    pub(super) fn may_settle(&self) -> bool {
+        let rests = |active: &Active| {
+            !active.settles && active.plan.tube.momentum().is_some() && self.rests_next(active)
         };
+        self.failures > 0 && self.active.as_ref().is_some_and(rests)
+    }
+
+    /// To go on resting, with the set and gains of the plan before. Its tube is as wide as its motion asked for, and a plan for another set has to begin with that, turned by
+    /// another M_0 and kappa. At rest it narrows to what standing needs.
+    pub(super) fn settling(&self, start: &JointState) -> Result<(Candidate, Arc<PreparedSet>), String> {
+        let before = self.active.as_ref().and_then(|active| Some((active, active.plan.tube.momentum()?)));
+        let (active, tube) = before.ok_or("no plan of the momentum law goes before")?;
         let (set, gains, duration_s) = (active.prepared.set(), tube.tube.gains, self.task.timing.t_f_s);
         let curve = Bezier::to_rest(start, &start.q, duration_s).map_err(|e| e.to_string())?;
         let (empty, from) = (Scene::default(), self.momentum_start().map_err(|e| e.to_string())?);
@@ -182,7 +183,7 @@ impl<C: Cycles> Runner<'_, C> {
             MomentumProblem::new(&self.robot, set, &empty, &curve, from).map_err(|e| e.to_string())?;
         let fitted = fit_bounded(&problem, gains, None, cells(duration_s));
         let (tube, _) = fitted.map_err(|e| e.to_string())?;
-        Ok(Some((Candidate { curve: curve.into(), tube: tube.into() }, set.clone())))
+        Ok((Candidate { curve: curve.into(), tube: tube.into() }, set.clone()))
     }
 
     /// A tube along a motion that is given.

@@ -23,6 +23,8 @@ const UNTIMED: Duration = Duration::from_secs(600);
 /// Share of t_p that a proposal may use; the rest is for the certifier. A proof that comes late is worth nothing, which
 /// costs more than the last evaluations win.
 const PROPOSE_SHARE: f64 = 0.8;
+/// Share of t_p that a proposal leaves besides where the arm may settle instead: what fitting a tube to rest takes, twice over.
+const SETTLE_SHARE: f64 = 0.15;
 /// Failed or stalled carrying plans in a row after which the route is searched anew. The next reach would be an eighth of
 /// the first ([`RETRY_SHARE`] to this power); fewer would give up routes that only need a smaller step.
 const NEW_ROUTE_AFTER: usize = 4;
@@ -179,9 +181,20 @@ impl<C: Cycles> Runner<'_, C> {
         if let Some(curve) = self.given(phase, start)? {
             return self.propose_given(curve);
         }
-        if let Some(settling) = self.settling(start)? {
-            return Ok(settling);
+        if !self.may_settle() {
+            return self.sought(phase, start, deadline);
         }
+        let left = Duration::from_secs_f64(SETTLE_SHARE * self.task.timing.t_p_s);
+        self.sought(phase, start, deadline - left).or_else(|reason| self.settling(start).map_err(|_| reason))
+    }
+
+    /// A proposal that is searched for, and the set that it was made for.
+    fn sought(
+        &mut self,
+        phase: TaskPhase,
+        start: &JointState,
+        deadline: Instant,
+    ) -> Result<(Candidate, Arc<PreparedSet>), String> {
         let (task, robot, scene) = (self.task.clone(), self.robot.clone(), self.surroundings.scene().clone());
         let set = Arc::new(PreparedSet::new(&self.robot, self.set()));
         let held = task.held.as_ref().filter(|_| phase == TaskPhase::Excite);
@@ -206,7 +219,7 @@ impl<C: Cycles> Runner<'_, C> {
         let purpose = match (held, &self.learner) {
             (Some(held), Some(learner)) => {
                 let last = self.excited + 1 >= task.timing.exciting_plans;
-                let whole = last || held.excite.look_ahead;
+                let whole = (last && self.law == Law::Energy) || held.excite.look_ahead;
                 let horizon_s = if whole { task.timing.t_f_s } else { task.timing.t_p_s };
                 criterion = learner.criterion(set.set());
                 Purpose::Excite {

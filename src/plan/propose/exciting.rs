@@ -6,7 +6,7 @@
 //! linear models want ([`Candidates::repair`]). What is known of the rows there, the *anchor*, then says how far one may go from it towards
 //! the end points that promise most, and two assessments on the way there say it better still.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arrayvec::ArrayVec;
 use rand::{Rng, SeedableRng};
@@ -147,8 +147,11 @@ impl Candidates<'_> {
             let worthwhile = left.as_nanos() / (ASSESSMENTS * self.search.pace).as_nanos().max(1);
             let sharing = (worthwhile.min(STARTS as u128) as usize).clamp(1, starts.len() - i);
             let deadline = Instant::now() + left / sharing as u32;
-            // Until there is more than the anchor the way may take all the time there is.
-            departed |= self.approach(start, if departed { deadline } else { end });
+            // Until there is more than the anchor the way may take all the time there is, and begins where that is enough for all of what is left of it.
+            departed |= match departed {
+                true => self.approach(start, 0, deadline),
+                false => self.approach(start, self.nearest_in_time(end), end),
+            };
             if let Some(from) = self.search.known.clone() {
                 self.improve(&from, deadline)?;
             }
@@ -239,13 +242,19 @@ impl Candidates<'_> {
         best.into_iter().map(|(_, k)| k).collect()
     }
 
-    /// Goes to `start`, and from there back towards the anchor until a point is proven; true if one is. The point assessed last is
-    /// known afterwards, if there was time for any.
-    fn approach(&mut self, start: &[f64], deadline: Instant) -> bool {
+    /// Index of the part of a way back ([`RETREAT`]) with which it begins, if it may then be gone to its end before `deadline`.
+    fn nearest_in_time(&self, deadline: Instant) -> usize {
+        let left = deadline.saturating_duration_since(Instant::now());
+        first_part(left, self.search.pace, self.search.allowed)
+    }
+
+    /// Goes to `start`, or as near to it as the part of [`RETREAT`] with index `first` says, and from there back towards the anchor until a point is proven; true if
+    /// one is. The point assessed last is known afterwards, if there was time for any.
+    fn approach(&mut self, start: &[f64], first: usize, deadline: Instant) -> bool {
         self.search.known = None;
         let (mut before, mut promised) = (0.0, 1.0f64);
         // At the end of the way is the anchor.
-        for (i, pair) in RETREAT.windows(2).enumerate() {
+        for (i, pair) in RETREAT.windows(2).skip(first).enumerate() {
             if !self.affords(1, deadline) {
                 return false;
             }
@@ -274,7 +283,33 @@ impl Candidates<'_> {
     }
 }
 
+/// With which part of [`RETREAT`] to begin so that all that follow can be assessed in the time `left`, at `pace` each and no more than are `allowed`; with the last
+/// that leads anywhere if there is hardly time for one.
+fn first_part(left: Duration, pace: Duration, allowed: Option<usize>) -> usize {
+    let parts = RETREAT.len() - 1;
+    let in_time = (left.as_nanos() / pace.as_nanos().max(1)).min(parts as u128) as usize;
+    parts - allowed.map_or(in_time, |allowed| in_time.min(allowed)).max(1)
+}
+
 /// Whether an evaluation came to an end.
 fn usable(seen: &Evaluation) -> bool {
     seen.cost.is_finite() && seen.rows.iter().all(|row| row.value.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As much of the way back as there is time for, and the least that leads anywhere where there is none.
+    #[test]
+    fn a_way_back_begins_where_there_is_time_for_the_rest_of_it() {
+        let (second, parts) = (Duration::from_secs(1), RETREAT.len() - 1);
+        let first = |seconds: u64, allowed| first_part(seconds as u32 * second, second, allowed);
+        assert_eq!((first(100, None), first(parts as u64, None)), (0, 0));
+        assert_eq!((first(2, None), first(1, None), first(0, None)), (parts - 2, parts - 1, parts - 1));
+        assert_eq!((first(100, Some(3)), first(100, Some(0))), (parts - 3, parts - 1));
+        // Before anything is known of the pace.
+        assert_eq!(first_part(second, Duration::ZERO, None), 0);
+        assert!(RETREAT[parts - 1] > 0.0);
+    }
 }
