@@ -42,9 +42,8 @@ impl<A: Hardware> Hardware for Currents<A> {
 /// An unknown load is learnt by such an arm.
 pub fn learn(nm_per_a: f64) -> Result<Record, Box<dyn Error>> {
     let (mut task, truth) = Scenario::load("examples/my_arm/unknown_load.toml")?.split();
-    let sensors = task.robot.sensors().clone();
-    let perfect = sensors.clone().with_torque(TorqueSensor { ratio: 0.0, abs_nm: 0.0 });
-    let own = sensors.with_torque(TorqueSensor { ratio: NM_PER_A.1, abs_nm: 0.5 * STEP_A * NM_PER_A.0 });
+    let with = |ratio, abs_nm| task.robot.sensors().clone().with_torque(TorqueSensor { ratio, abs_nm });
+    let (perfect, own) = (with(0.0, 0.0), with(NM_PER_A.1, 0.5 * STEP_A * NM_PER_A.0));
     let robot = Arc::new(task.robot.with_sensors(perfect)?);
     let arm = World::new(robot, task.scene.clone(), &task.start, truth, 0);
     task.robot = task.robot.with_sensors(own)?;
