@@ -339,8 +339,9 @@ fn sensors(
     let (all, encoders) = (robot.sensors(), robot.encoders());
     let springs =
         [all.position_rad - encoders.position_rad, all.velocity_rad_s - encoders.velocity_rad_s, 0.0];
-    let of_noise = |k: usize| round_up((room * peak(k)).max(f64::EPSILON) + springs[k]);
-    let of_joint = |(_, own): (&f64, &[NoiseFloor; 3])| round_up((room * own[2].peak()).max(f64::EPSILON));
+    let bound = |peak: f64, k: usize| round_up((room * peak).max(f64::EPSILON) + springs[k]);
+    let of_noise = |k: usize| bound(peak(k), k);
+    let of_joint = |(_, own): (&f64, &[NoiseFloor; 3])| bound(own[2].peak(), 2);
     let mut sensors = Sensors {
         position_rad: of_noise(0),
         velocity_rad_s: of_noise(1),

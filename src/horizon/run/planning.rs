@@ -219,6 +219,7 @@ impl<C: Cycles> Runner<'_, C> {
         let purpose = match (held, &self.learner) {
             (Some(held), Some(learner)) => {
                 let last = self.excited + 1 >= task.timing.exciting_plans;
+                // Late arms learn too little to spare any of the last motion: only what is executed of it counts.
                 let whole = (last && self.law == Law::Energy) || held.excite.look_ahead;
                 let horizon_s = if whole { task.timing.t_f_s } else { task.timing.t_p_s };
                 criterion = learner.criterion(set.set());

@@ -7,13 +7,13 @@ use super::*;
 use crate::identify::tests::{Noise, arm, prior, recording, truth};
 
 const RATIO: f64 = 0.1;
-/// Of every other joint.
+/// Absolute errors of every other joint's sensor.
 const ABSOLUTE_NM: [f64; 2] = [0.2, 0.05];
 
 /// An arm that stands still, upright, and whose encoders do not err: rows hold nothing but the torque.
-fn still() -> Arm {
+fn still(absolute_nm: [f64; 2]) -> Arm {
     let mut robot = arm();
-    let torque_abs_of_joints_nm = (0..robot.dof()).map(|j| ABSOLUTE_NM[j % 2]).collect();
+    let torque_abs_of_joints_nm = (0..robot.dof()).map(|j| absolute_nm[j % 2]).collect();
     robot.stated().sensors = Sensors { torque_ratio: RATIO, torque_abs_of_joints_nm, ..Sensors::PERFECT };
     robot.stated().uncertainty.gravity_direction_deg = 0.0;
     robot
@@ -56,8 +56,13 @@ fn integral(torques: &[f64], period: f64, held: bool, a: f64, b: f64) -> f64 {
 
 /// How much of each row's radius is used up at most, if the true torque is 1/(1 - ratio) times the reported one `early` before and the absolute
 /// error: as much beyond as the sensor may be.
-fn used(torques: &[f64], period: f64, window: f64, shift: f64, early: f64) -> f64 {
-    let robot = still();
+fn used(
+    torques: &[f64],
+    (period, window): (f64, f64),
+    (shift, early): (f64, f64),
+    absolute_nm: [f64; 2],
+) -> f64 {
+    let robot = still(absolute_nm);
     let held = period == robot.gains().period_s;
     let logs = [log_of(torques, period)];
     let data = momentum_rows(&robot, &believed(&robot), &logs, window, &[0.0; 7], shift).unwrap();
@@ -66,7 +71,7 @@ fn used(torques: &[f64], period: f64, window: f64, shift: f64, early: f64) -> f6
     for w in 0..data.rows.len() {
         let (end, length) = (data.rows.origin[w].t, data.duration[w].next_up());
         let read = integral(torques, period, held, end - length - early, end - early);
-        let absolute = ABSOLUTE_NM[data.rows.origin[w].joint % 2] * length;
+        let absolute = absolute_nm[data.rows.origin[w].joint % 2] * length;
         let true_integral = (read + absolute) / (1.0 - RATIO);
         let share = (true_integral - data.rows.u[w]).abs() / data.rows.radius[w];
         assert!(share <= 1.0 + 1e-9, "row {w}: {share}");
@@ -90,7 +95,7 @@ fn late_torques_stay_within_their_charge_and_use_it_up_at_length() {
             } else {
                 rng.random_range(-shift..shift)
             };
-            used(&torques, period, window, shift, early);
+            used(&torques, (period, window), (shift, early), ABSOLUTE_NM);
         }
         // No torque at every other end of a window, 20 N m at the ones between; windows begin where the shift allows it.
         let panels = (window / period).round() as usize;
@@ -99,9 +104,12 @@ fn late_torques_stay_within_their_charge_and_use_it_up_at_length() {
             if ((k + panels - first + panels / 2) / panels).is_multiple_of(2) { 0.0 } else { 20.0 }
         };
         let torques: Vec<f64> = (0..300).map(level).collect();
-        let both = [-shift, shift].map(|early| used(&torques, period, window, shift, early));
-        // All but what the absolute error, which has one sign here, might do besides where there is no torque.
-        assert!(both[0].max(both[1]) > 0.99, "{period}: {both:?}");
+        // With absolute errors all but what those, which have one sign here, might do besides where there is no torque.
+        for (absolute_nm, least) in [([0.0; 2], 0.9999), (ABSOLUTE_NM, 0.99)] {
+            let both =
+                [-shift, shift].map(|early| used(&torques, (period, window), (shift, early), absolute_nm));
+            assert!(both[0].max(both[1]) > least, "{period}: {both:?}");
+        }
     }
 }
 
@@ -168,7 +176,7 @@ fn rows_with_an_open_gain_hold_the_truth_and_are_used_up() {
 /// What is left of a delay reaches from what is taken out to the interval's ends; of a control loop's log whole periods are taken out.
 #[test]
 fn what_is_left_of_a_delay_reaches_the_ends_of_its_interval() {
-    let robot = still();
+    let robot = still([0.0; 2]);
     let logs = |period: f64| [log_of(&[0.0; 20], period)];
     for (period, interval, expected) in [
         (0.01, [0.02, 0.05], (0.035, 0.015)),
