@@ -32,7 +32,7 @@ pub struct Swing {
     /// Linear part of the momentum.
     pub(super) momentum: Vec3<f64>,
     /// Columns of E.
-    columns: [Vec3<f64>; 3],
+    pub(super) columns: [Vec3<f64>; 3],
 }
 
 impl Swing {
@@ -155,7 +155,7 @@ impl Workspace {
         self.place_inertias(robot, theta);
         self.move_links(robot, v);
         self.accelerate_links(robot, v, a, self.upward());
-        self.inverse_derivatives(robot, theta, out);
+        self.inverse_derivatives(robot, (v, a), theta, out);
         for i in robot.first_actuated()..robot.bodies() {
             let at = robot.v_index(i);
             out.tau[at] += armature(robot, theta, i) * a[at];
@@ -174,7 +174,7 @@ impl Workspace {
         out: &mut ForwardDerivatives,
     ) {
         self.forward_dynamics(robot, q, v, tau, theta, &mut out.a);
-        self.inverse_derivatives(robot, theta, &mut out.inverse);
+        self.inverse_derivatives(robot, (v, &out.a), theta, &mut out.inverse);
         self.factor.factorise(&out.inverse.mass);
         let (n, known) = (robot.nv(), robot.v_index(robot.first_actuated()));
         out.sides.clear();
@@ -223,7 +223,13 @@ impl Workspace {
     }
 
     /// Derivatives at the present motion of the links (gravity included), and tau without transmission inertia.
-    fn inverse_derivatives(&mut self, robot: &Model, theta: &[f64], out: &mut InverseDerivatives) {
+    fn inverse_derivatives(
+        &mut self,
+        robot: &Model,
+        (v, a): (&[f64], &[f64]),
+        theta: &[f64],
+        out: &mut InverseDerivatives,
+    ) {
         self.second_rates(robot, self.upward());
         for (link, swing) in self.links.iter_mut().zip(&mut self.swing) {
             link.momentum = link.inertia.times(&link.v);
@@ -231,6 +237,8 @@ impl Workspace {
             link.subtree = link.inertia;
             *swing = Swing::of(link);
         }
+        self.add_rotor_swings(robot, v, theta);
+        self.add_rotor_forces(robot, (v, a), theta);
         let (n, first) = (robot.nv(), robot.first_actuated());
         let offset = robot.nv() - robot.bodies();
         // Entries of joints on different branches stay zero.
@@ -279,6 +287,7 @@ impl Workspace {
         if first == 1 {
             self.root_block(n, out);
         }
+        self.add_rotor_slopes(robot, theta, out);
     }
 
     /// Entries between a joint and a free flyer.

@@ -133,6 +133,13 @@ impl Workspace {
             own.u = own.times(&link.axis);
             own.inverse = 1.0 / (link.axis.dot(&own.u) + armature(robot, theta, i));
             own.drive = tau[i + offset] - link.axis.dot(&own.bias);
+            if let Some(rotor) = self.rotors.iter().find(|rotor| rotor.joint == i) {
+                // The spin's moments, by the joint's acceleration and by the turn of the link before ([`mod@super::rotor`]).
+                let inertia = rotor.inertia(robot, theta);
+                own.u.ang = vec3::add_times(&own.u.ang, &link.axis.ang, inertia);
+                let bias = &mut before[rotor.carrier].bias.ang;
+                *bias = vec3::add_times(bias, &link.axis_rate.ang, inertia * v[i + offset]);
+            }
             if let Some(parent) = self.parents[i] {
                 before[parent].add(own, &link.axis_rate.times(v[i + offset]));
             }

@@ -17,6 +17,7 @@ pub mod motion;
 pub mod placement;
 pub mod regressor;
 pub mod rnea;
+pub mod rotor;
 mod spatial;
 pub mod storage;
 #[cfg(test)]
@@ -41,6 +42,7 @@ pub use regressor::{
     momentum_regressor_row, potential_energy_regressor, torque_regressor,
 };
 pub use rnea::{Wrench, rnea};
+pub use rotor::rotor_column;
 pub use storage::{MassStorage, RecursionStorage, RegressorStorage};
 pub use weight::weight_levers;
 pub use whole::{Centroidal, Energy};

@@ -1,5 +1,7 @@
 //! Properties that hold for any robot, on random trees of random joints.
 
+mod rotors;
+
 use nalgebra::{DMatrix, DVector, Matrix3, Rotation3, Vector3};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -58,11 +60,34 @@ pub(super) fn tree(rng: &mut impl Rng, afloat: bool) -> Model {
     if afloat { floating(robot) } else { robot }
 }
 
-/// Runs a property on trees with and without a free flyer, at random states (q, v, a).
-fn for_trees(seed: u64, mut property: impl FnMut(&Model, &mut ChaCha8Rng, &[f64], &[f64], &[f64])) {
+/// With rotors that ride on the links before, for some of the joints that turn.
+fn with_rotors(mut robot: Model, rng: &mut impl Rng) -> Model {
+    for joint in &mut robot.joints {
+        let ratio = rng.random_range(6.0..60.0) * if rng.random_bool(0.5) { 1.0 } else { -1.0 };
+        joint.gear_ratio = (rng.random_bool(0.5) && joint.kind.is_rotation()).then_some(ratio);
+    }
+    robot
+}
+
+/// Runs a property on trees with and without a free flyer, at random states (q, v, a); half of the joints that turn have rotors on other links.
+fn for_trees(seed: u64, property: impl FnMut(&Model, &mut ChaCha8Rng, &[f64], &[f64], &[f64])) {
+    let mut rotors = ChaCha8Rng::seed_from_u64(seed + 100);
+    for_trees_made(seed, |robot| with_rotors(robot, &mut rotors), property);
+}
+
+/// The same with all rotors for their own joints alone: the generic algorithms know links only.
+fn for_plain_trees(seed: u64, property: impl FnMut(&Model, &mut ChaCha8Rng, &[f64], &[f64], &[f64])) {
+    for_trees_made(seed, |robot| robot, property);
+}
+
+fn for_trees_made(
+    seed: u64,
+    mut made: impl FnMut(Model) -> Model,
+    mut property: impl FnMut(&Model, &mut ChaCha8Rng, &[f64], &[f64], &[f64]),
+) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     for round in 0..24 {
-        let robot = tree(&mut rng, round % 2 == 0);
+        let robot = made(tree(&mut rng, round % 2 == 0));
         let q = random(&robot, &mut rng);
         let (v, a) = (vec_of(&mut rng, robot.nv()), vec_of(&mut rng, robot.nv()));
         property(&robot, &mut rng, &q, &v, &a);
@@ -141,7 +166,7 @@ fn varied(robot: &Model, q: &[f64], k: usize) -> Vec<D> {
 
 #[test]
 fn derivatives_of_inverse_dynamics_are_those_of_dual_numbers() {
-    for_trees(11, |robot, _, q, v, a| {
+    for_plain_trees(11, |robot, _, q, v, a| {
         let (n, theta) = (robot.nv(), robot.nominal_parameters());
         let mut out = InverseDerivatives::new(robot);
         Workspace::new(robot).inverse_dynamics_derivatives(robot, q, v, a, &theta, &mut out);
@@ -247,42 +272,48 @@ fn derivatives_of_forward_dynamics_are_those_of_differences() {
 
 #[test]
 fn the_coriolis_matrix_fits_the_mass_matrix() {
-    for_trees(14, |robot, rng, q, v, _| {
-        let (n, theta) = (robot.nv(), robot.nominal_parameters());
-        let mut space = Workspace::new(robot);
-        let (mut c, mut bias, mut gravity) = (vec![0.0; n * n], vec![0.0; n], vec![0.0; n]);
-        space.coriolis_matrix(robot, q, v, &theta, &mut c);
-        space.bias(robot, q, v, &theta, &mut bias);
-        space.gravity_torques(robot, q, &theta, &mut gravity);
-        let c = matrix(n, &c);
-        let cv = &c * DVector::from_column_slice(v);
-        assert_close("C v + g", &plus(cv.as_slice(), 1.0, &gravity), &bias, 1e-11);
-        let rate = slope(|h| {
-            let mut mass = vec![0.0; n * n];
-            Workspace::new(robot).mass_matrix(robot, &moved(robot, q, v, h), &theta, &mut mass);
-            mass
-        });
-        let rate = matrix(n, &rate);
-        let mut mass = vec![0.0; n * n];
-        space.mass_matrix(robot, q, &theta, &mut mass);
-        let mass = matrix(n, &mass);
-        assert_eq!(mass, mass.transpose());
-        assert!(mass.cholesky().is_some(), "the mass matrix is not positive definite");
-        assert_close("C + C'", (&c + c.transpose()).as_slice(), rate.as_slice(), 1e-8);
-        let r = DVector::from_vec(vec_of(rng, n));
-        let skew = r.dot(&((rate - &c * 2.0) * &r));
-        assert!(skew.abs() < 1e-7 * (1.0 + c.norm()), "{skew}");
+    for_trees(14, coriolis_fits);
+    for_plain_trees(14, coriolis_fits);
+}
 
-        // C'v - g is the momentum rate regressor times the parameters.
-        let inertial = INERTIAL * robot.bodies();
-        let mut y = vec![0.0; n * inertial];
-        let mut motion = Motion::new(robot);
-        motion.sweep_plain(robot, q, v, &vec![0.0; n]);
-        momentum_rate_regressor(robot, &motion, 0..robot.bodies(), &mut y);
-        let got = matrix(n, &y) * DVector::from_column_slice(&theta[..inertial]);
-        let want = c.transpose() * DVector::from_column_slice(v) - DVector::from_vec(gravity);
-        assert_close("C'v - g", got.as_slice(), want.as_slice(), 1e-11);
+fn coriolis_fits(robot: &Model, rng: &mut ChaCha8Rng, q: &[f64], v: &[f64], _: &[f64]) {
+    let (n, theta) = (robot.nv(), robot.nominal_parameters());
+    let mut space = Workspace::new(robot);
+    let (mut c, mut bias, mut gravity) = (vec![0.0; n * n], vec![0.0; n], vec![0.0; n]);
+    space.coriolis_matrix(robot, q, v, &theta, &mut c);
+    space.bias(robot, q, v, &theta, &mut bias);
+    space.gravity_torques(robot, q, &theta, &mut gravity);
+    let c = matrix(n, &c);
+    let cv = &c * DVector::from_column_slice(v);
+    assert_close("C v + g", &plus(cv.as_slice(), 1.0, &gravity), &bias, 1e-11);
+    let rate = slope(|h| {
+        let mut mass = vec![0.0; n * n];
+        Workspace::new(robot).mass_matrix(robot, &moved(robot, q, v, h), &theta, &mut mass);
+        mass
     });
+    let rate = matrix(n, &rate);
+    let mut mass = vec![0.0; n * n];
+    space.mass_matrix(robot, q, &theta, &mut mass);
+    let mass = matrix(n, &mass);
+    assert_eq!(mass, mass.transpose());
+    assert!(mass.cholesky().is_some(), "the mass matrix is not positive definite");
+    assert_close("C + C'", (&c + c.transpose()).as_slice(), rate.as_slice(), 1e-8);
+    let r = DVector::from_vec(vec_of(rng, n));
+    let skew = r.dot(&((rate - &c * 2.0) * &r));
+    assert!(skew.abs() < 1e-7 * (1.0 + c.norm()), "{skew}");
+
+    // C'v - g is the momentum rate regressor times the parameters, of links.
+    if robot.joints.iter().any(|joint| joint.gear_ratio.is_some()) {
+        return;
+    }
+    let inertial = INERTIAL * robot.bodies();
+    let mut y = vec![0.0; n * inertial];
+    let mut motion = Motion::new(robot);
+    motion.sweep_plain(robot, q, v, &vec![0.0; n]);
+    momentum_rate_regressor(robot, &motion, 0..robot.bodies(), &mut y);
+    let got = matrix(n, &y) * DVector::from_column_slice(&theta[..inertial]);
+    let want = c.transpose() * DVector::from_column_slice(v) - DVector::from_vec(gravity);
+    assert_close("C'v - g", got.as_slice(), want.as_slice(), 1e-11);
 }
 
 #[test]
@@ -442,7 +473,7 @@ fn frames_move_as_their_jacobians_say() {
 #[test]
 fn the_auxiliary_velocity_enters_through_the_coriolis_matrix() {
     // On a fixed base the passivity form and the Coriolis matrix need not be the same; both are skew against dM/dt.
-    for_trees(19, |robot, rng, q, v, a| {
+    for_plain_trees(19, |robot, rng, q, v, a| {
         let (n, theta) = (robot.nv(), robot.nominal_parameters());
         let r = vec_of(rng, n);
         let mut motion = Motion::new(robot);

@@ -73,6 +73,7 @@ impl Workspace {
             link.subtree = link.inertia;
             *swing = super::derivatives::Swing::of(link);
         }
+        self.add_rotor_swings(robot, v, theta);
         let (n, first) = (robot.nv(), robot.first_actuated());
         let offset = n - robot.bodies();
         out.fill(0.0);
@@ -114,6 +115,7 @@ impl Workspace {
                 }
             }
         }
+        self.add_rotors_to_coriolis(robot, theta, out);
     }
 
     /// Kinetic and potential energy.
@@ -124,6 +126,7 @@ impl Workspace {
             let speed = v[robot.v_index(i)];
             kinetic += armature(robot, theta, i) * speed * speed;
         }
+        kinetic += self.twice_rotor_energy(robot, v, theta);
         let whole = self.whole();
         let height = vec3::dot(&self.gravity, &whole.first)
             + whole.mass * vec3::dot(&self.root.origin, &robot.gravity.into());

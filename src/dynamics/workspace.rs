@@ -14,6 +14,7 @@ use super::factor::MassFactor;
 use super::motion::Motion;
 use super::placement::BodyPlacement;
 use super::rnea::{Wrench, rnea};
+use super::rotor::Rotor;
 use super::spatial::{RigidInertia, Spatial};
 use super::vec3::{self, Vec3};
 
@@ -83,6 +84,8 @@ pub struct Workspace {
     pub(super) swing: Vec<super::derivatives::Swing>,
     pub(super) vectors: [Vec<f64>; 2],
     pub(super) motion: Motion<f64>,
+    /// Those that ride on other links.
+    pub(super) rotors: Vec<Rotor>,
     wrenches: Vec<Wrench<f64>>,
     composites: Composites<f64>,
     turns: Vec<(f64, f64)>,
@@ -102,6 +105,7 @@ impl Workspace {
             swing: vec![super::derivatives::Swing::default(); bodies],
             vectors: [vec![0.0; n], vec![0.0; n]],
             motion: Motion::new(robot),
+            rotors: Rotor::all(robot),
             wrenches: vec![Wrench::zero(); bodies],
             composites: Composites::new(robot),
             turns: vec![(0.0, 1.0); bodies],
@@ -124,6 +128,7 @@ impl Workspace {
             let at = robot.v_index(i);
             tau[at] += armature(robot, theta, i) * a[at];
         }
+        self.add_rotor_torques(robot, (v, a), theta, tau);
     }
 
     /// Mass matrix (composite rigid bodies), with transmission inertia.
@@ -133,6 +138,7 @@ impl Workspace {
         for i in robot.first_actuated()..robot.bodies() {
             mass[(robot.nv() + 1) * robot.v_index(i)] += armature(robot, theta, i);
         }
+        self.add_rotors_to_mass(robot, theta, mass);
     }
 
     /// The motion of the bodies as the generic algorithms keep it (filled by [`Workspace::inverse_dynamics`]).

@@ -107,6 +107,14 @@ impl Schedule {
                 return Err(wrong(format!("phase {i} begins no later than the one before")));
             }
         }
+        let riding = robot.joints.iter().find(|joint| joint.gear_ratio.is_some());
+        if let (Some(joint), false) = (riding, contacts.constraints.is_empty()) {
+            let reason = format!(
+                "joint `{}` has a gear_ratio, expected none where feet stand or loops close: impulses there do not have rotors on links",
+                joint.name
+            );
+            return Err(wrong(reason));
+        }
         dynamics(robot, &contacts)?;
         let rows = contacts.phases.iter().map(|p| active_rows(&contacts.constraints, &p.active)).collect();
         let closed = |(c, constraint): (usize, &Constraint)| {

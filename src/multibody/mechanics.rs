@@ -17,9 +17,10 @@ mod drives;
 
 use super::MultibodyProblem;
 use super::contacts::dynamics;
+use super::parameters::JointParameter;
 use crate::dynamics::actuation::{drive_torque, joint_friction};
 use crate::dynamics::constraint::{ConstrainedDynamics, Residuals, Sensitivities};
-use crate::dynamics::{InverseDerivatives, Motion, Workspace, torque_regressor};
+use crate::dynamics::{InverseDerivatives, Motion, Workspace, rotor_column, torque_regressor};
 use crate::inertia::INERTIAL;
 use crate::linear::dense::Mat;
 use crate::linear::gauss::Elimination;
@@ -331,7 +332,7 @@ impl Mechanics {
     pub fn differentiate_parameters(&mut self, problem: &MultibodyProblem, theta: &[f64], tau: &[f64]) {
         let (robot, map) = (&*problem.robot, &problem.map);
         let (n, width) = (robot.nv(), INERTIAL * robot.bodies());
-        if !map.bodies.is_empty() {
+        if !map.bodies.is_empty() || robot.joints.iter().any(|joint| joint.gear_ratio.is_some()) {
             self.motion.sweep_plain(robot, &self.middle, &self.speed, &self.acceleration);
         }
         for (b, &(body, _)) in map.bodies.iter().enumerate() {
@@ -357,7 +358,12 @@ impl Mechanics {
             );
             let column = self.effect.col_mut(INERTIAL * map.bodies.len() + i);
             column.fill(0.0);
-            column[at] = slope * map.joint_slope(theta, i);
+            column[at] = slope;
+            if which == JointParameter::Armature {
+                let moving = (&self.speed[..], &self.acceleration[..]);
+                rotor_column(robot, &self.motion, j, moving, |row, x| column[row] += x);
+            }
+            column.iter_mut().for_each(|x| *x *= map.joint_slope(theta, i));
         }
     }
 

@@ -130,30 +130,41 @@ impl MultibodyProblem {
         Ok(())
     }
 
+    /// Multiplies the rows with dJ/dp for the inertial parameter of this index.
+    fn contract_inertial(&self, s: &mut MultibodySpace, index: usize) -> f64 {
+        let (n, space) = (self.robot.nv(), &mut s.volume);
+        space.unit[index] = 1.0;
+        let d = s.mechanics.inertial_jacobian(self, &space.unit);
+        space.unit[index] = 0.0;
+        let row = |r: usize| {
+            let (row, part) = (&space.rows[3 * n * r..3 * n * (r + 1)], n * r..n * (r + 1));
+            dot(&row[..n], &d.by_q[part.clone()])
+                + dot(&row[n..2 * n], &d.by_v[part.clone()])
+                + dot(&row[2 * n..], &d.mass[part])
+        };
+        (0..n).map(row).sum()
+    }
+
     /// Multiplies the rows with dJ/dtheta.
     fn contract(&self, s: &mut MultibodySpace, out: &mut [f64]) {
-        let (n, map, space) = (self.robot.nv(), &self.map, &mut s.volume);
-        space.unit.clear();
-        space.unit.resize(self.robot.parameter_count(), 0.0);
+        let (n, map) = (self.robot.nv(), &self.map);
+        s.volume.unit.clear();
+        s.volume.unit.resize(self.robot.parameter_count(), 0.0);
         for (b, &(body, _)) in map.bodies.iter().enumerate() {
             let first = self.robot.inertial_index(body);
             for i in 0..INERTIAL {
-                space.unit[first + i] = 1.0;
-                let d = s.mechanics.inertial_jacobian(self, &space.unit);
-                space.unit[first + i] = 0.0;
-                let mut sum = 0.0;
-                for r in 0..n {
-                    let row = &space.rows[3 * n * r..3 * n * (r + 1)];
-                    let part = n * r..n * (r + 1);
-                    sum += dot(&row[..n], &d.by_q[part.clone()]) + dot(&row[n..2 * n], &d.by_v[part.clone()]);
-                    sum += dot(&row[2 * n..], &d.mass[part]);
-                }
-                out[INERTIAL * b + i] += sum;
+                out[INERTIAL * b + i] += self.contract_inertial(s, first + i);
             }
         }
         for (i, &(j, which)) in map.joints.iter().enumerate() {
+            // Rotors on links move more than their own joint.
+            if which == JointParameter::Armature && self.robot.joints[j].gear_ratio.is_some() {
+                let index = self.robot.joint_index(j).armature;
+                out[INERTIAL * map.bodies.len() + i] += self.contract_inertial(s, index);
+                continue;
+            }
             let c = self.robot.v_index(j);
-            let row = &space.rows[3 * n * c..3 * n * (c + 1)];
+            let row = &s.volume.rows[3 * n * c..3 * n * (c + 1)];
             let [by_v, by_a] =
                 drive_bend(&self.robot, &s.mechanics.parameters, j, which, s.mechanics.speed[c]);
             out[INERTIAL * map.bodies.len() + i] += row[n + c] * by_v + row[2 * n + c] * by_a;

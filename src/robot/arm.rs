@@ -242,6 +242,13 @@ impl ArmDescription {
         if let Some(joint) = self.model.joints.iter().find(|j| j.kind == JointKind::FreeFlyer) {
             return Some(format!("it floats on joint `{}`, expected an arm on a fixed base", joint.name));
         }
+        // Tubes and identified sets rest on joints that their transmission inertia moves alone.
+        if let Some(joint) = self.model.joints.iter().find(|j| j.gear_ratio.is_some()) {
+            return Some(format!(
+                "joints.{}.gear_ratio: no proof has rotors that turn with the link before; expected none in a robot that plans, sets or runs are made of",
+                joint.name
+            ));
+        }
         self.bounds_fault().or_else(|| pairs::structure_fault(self)).or_else(|| self.frames_fault())
     }
 

@@ -21,6 +21,7 @@ pub(crate) fn small_robot() -> Arm {
         placement: Placement { rotation: Matrix3::identity(), translation: Vector3::new(x, 0.0, 0.0) },
         limits: JointLimits { position, velocity: 2.0, torque: 50.0 },
         friction: JointParameters { coulomb: 0.5, viscous: 0.5, armature: 0.1, offset: 0.0 },
+        gear_ratio: None,
         inertia: [1.0, 0.3, 0.0, 0.05, 0.05, 0.0, 0.2, 0.0, 0.0, 0.2],
     };
     let bar = |name: &str, joint, length: f64| LinkShape {
@@ -92,6 +93,7 @@ pub(crate) fn floating(mut robot: Model) -> Model {
         placement: Placement::identity(),
         limits: JointLimits { position: None, velocity: f64::MAX, torque: 0.0 },
         friction: JointParameters { coulomb: 0.0, viscous: 0.0, armature: 0.0, offset: 0.0 },
+        gear_ratio: None,
         inertia: [3.0, 0.2, -0.1, 0.3, 0.4, 0.02, 0.5, 0.0, -0.03, 0.6],
     };
     robot.joints.insert(0, root);
@@ -121,6 +123,7 @@ pub(crate) fn tree(name: &str, parents: &[Option<usize>]) -> Arm {
             },
             limits: JointLimits { position: Some((-3.0, 3.0)), velocity: 2.0, torque: 200.0 },
             friction: JointParameters { coulomb: 0.3, viscous: 0.5, armature: 1e-3, offset: 0.0 },
+            gear_ratio: None,
             inertia: [
                 m,
                 m * c.x,

@@ -380,12 +380,13 @@ fn joints(
     let mut joints = Vec::with_capacity(merged.bodies.len());
     for body in &merged.bodies {
         let (name, link) = (body.joint_name(tree).to_owned(), body.link_name(tree).to_owned());
-        let (kind, limits, friction) = match body.joint {
+        let (kind, limits, friction, gear_ratio) = match body.joint {
             Some(j) => one_joint(layers, tree, &tree.joints[j], judge)?,
             None => (
                 JointKind::FreeFlyer,
                 JointLimits { position: None, velocity: f64::MAX, torque: 0.0 },
                 JointParameters { coulomb: 0.0, viscous: 0.0, armature: 0.0, offset: 0.0 },
+                None,
             ),
         };
         joints.push(Joint {
@@ -396,6 +397,7 @@ fn joints(
             placement: body.placement,
             limits,
             friction,
+            gear_ratio,
             inertia: body.inertia,
         });
     }
@@ -438,13 +440,13 @@ fn drives(layers: &[Layer<'_>], of_all: DriveBounds, model: &Model) -> Result<Ve
     Ok(drives)
 }
 
-/// Kind, limits and friction of a moving joint of the URDF, with the overrides of each layer.
+/// Kind, limits, friction and turns of the rotor of a moving joint of the URDF, with the overrides of each layer.
 fn one_joint(
     layers: &[Layer<'_>],
     tree: &Tree,
     source: &UrdfJoint,
     judge: &mut Judge,
-) -> Result<(JointKind, JointLimits, JointParameters), RobotError> {
+) -> Result<(JointKind, JointLimits, JointParameters, Option<f64>), RobotError> {
     let error = |reason| RobotError::Joint { path: tree.path.clone(), joint: source.name.clone(), reason };
     let mut kind = source.kind.ok_or_else(|| error("is fixed, expected one that moves".into()))?;
     let position = (kind != JointKind::Continuous).then_some(source.position);
@@ -454,15 +456,17 @@ fn one_joint(
     }
     let mut friction =
         JointParameters { coulomb: source.friction, viscous: source.damping, armature: 0.0, offset: 0.0 };
+    let mut gear_ratio = None;
     for (path, layer) in layers {
         if let Some(settings) = layer.get(&source.name) {
             settings.apply(path, &source.name, &mut kind, &mut limits, &mut friction)?;
+            gear_ratio = settings.gear_ratio(path, &source.name, kind)?.or(gear_ratio);
         }
     }
     if let Some(reason) = validate::limits_fault(&limits, judge.dynamics_only) {
         judge.hear(error(reason))?;
     }
-    Ok((kind, limits, friction))
+    Ok((kind, limits, friction, gear_ratio))
 }
 
 /// The pairs of capsules that the file ignores, by index.

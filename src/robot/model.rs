@@ -107,6 +107,10 @@ pub struct Joint {
     pub limits: JointLimits,
     /// Nominal friction and transmission inertia.
     pub friction: JointParameters,
+    /// Turns of the motor's rotor for one of the joint, both about the joint's axis against the link before, negative where it turns the other way;
+    /// not zero. With it the rotor counts as one that turns with the link before too ([`crate::dynamics::rotor`]); `None`: for its own joint alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gear_ratio: Option<f64>,
     /// Nominal inertial parameters of the body (fixed children merged), about and in the joint frame.
     pub inertia: [f64; INERTIAL],
 }

@@ -185,6 +185,9 @@ pub(crate) struct JointSettings {
     armature: Option<f64>,
     /// Constant torque offset, N m (N).
     offset: Option<f64>,
+    /// Turns of the motor's rotor for one of the joint, not zero, negative where it turns the other way; of a motor that rides on the link before the joint, about
+    /// the joint's axis. With it, estimates have the torque by which the rotor and that link turn each other. Proofs have it not: of arms it is refused.
+    gear_ratio: Option<f64>,
     /// What this joint's drive does that others do not.
     drive: Option<DriveSettings>,
     /// How far this joint's torque sensor is off, where that is not what `[sensors]` has.
@@ -455,6 +458,22 @@ impl JointSettings {
             friction.offset = x;
         }
         Ok(())
+    }
+
+    /// Turns of the rotor for one of joint `name`, which is of this kind, if this says so.
+    ///
+    /// # Errors
+    /// [`RobotError`] that names the field in `path`: zero, no number, a joint that slides.
+    pub fn gear_ratio(&self, path: &Path, name: &str, kind: JointKind) -> Result<Option<f64>, RobotError> {
+        let Some(ratio) = self.gear_ratio else { return Ok(None) };
+        let reason = if !(ratio.is_finite() && ratio != 0.0) {
+            format!("{ratio}, expected a finite number other than zero")
+        } else if !kind.is_rotation() {
+            "is stated of a joint that slides, expected one that turns: the rotor turns about its axis".into()
+        } else {
+            return Ok(Some(ratio));
+        };
+        Err(field_error(path, format!("joints.{name}.gear_ratio"), reason))
     }
 
     /// Where a joint of this kind is held still, rad or m.

@@ -14,7 +14,7 @@ use nalgebra::{Cholesky, DMatrix, DVector};
 use serde::Serialize;
 
 use crate::dynamics::actuation::friction_columns;
-use crate::dynamics::{Motion, torque_regressor};
+use crate::dynamics::{Motion, rotor_column, torque_regressor};
 use crate::inertia::{FRICTION, INERTIAL};
 use crate::recording::Sample;
 use crate::regression::filter::LocalPolynomial;
@@ -246,6 +246,10 @@ impl Writer {
             row[..links].copy_from_slice(&self.links[links * j..links * (j + 1)]);
             let own = &mut row[links + FRICTION * j..][..FRICTION];
             own.copy_from_slice(&friction_columns(robot, v[j], a[j]));
+        }
+        for j in 0..robot.bodies() {
+            let column = robot.joint_index(j).armature;
+            rotor_column(robot, &self.motion, j, (v, a), |row, x| y[width * row + column] += x);
         }
     }
 }

@@ -396,6 +396,36 @@ fn a_held_joint_may_be_a_hinge() {
     assert!(told.contains("left_shin"), "{told}");
 }
 
+/// Rotors on links are for estimates: no proof knows them.
+#[test]
+fn rotors_on_links_are_of_models_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("arm.toml");
+    let written = |text: &str| {
+        std::fs::write(&path, format!("extends = \"kinova_gen3_2f85\"\n{text}")).unwrap();
+        &path
+    };
+    let stated = "[joints.joint_2]\ngear_ratio = -100.0";
+    let model = load_model(written(stated)).unwrap();
+    assert_eq!((model.joints[0].gear_ratio, model.joints[1].gear_ratio), (None, Some(-100.0)));
+    let said = load(written(stated)).unwrap_err().to_string();
+    assert!(said.contains("arm.toml") && said.contains("joints.joint_2.gear_ratio"), "{said}");
+    for bad in ["0.0", "nan", "inf"] {
+        let said =
+            load_model(written(&format!("[joints.joint_2]\ngear_ratio = {bad}"))).unwrap_err().to_string();
+        assert!(said.contains("joints.joint_2.gear_ratio") && said.contains("other than zero"), "{said}");
+    }
+    let rail = r#"<robot name="rail"><link name="base"/><link name="a"><inertial><mass value="1"/>
+        <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+        <joint name="slide" type="prismatic"><parent link="base"/><child link="a"/><axis xyz="0 1 0"/>
+        <limit lower="0" upper="1" effort="5" velocity="2"/></joint></robot>"#;
+    std::fs::write(folder.path().join("rail.urdf"), rail).unwrap();
+    let text = "name = \"rail\"\nurdf = \"rail.urdf\"\n[joints.slide]\ngear_ratio = 5.0";
+    std::fs::write(&path, text).unwrap();
+    let said = load_model(&path).unwrap_err().to_string();
+    assert!(said.contains("joints.slide.gear_ratio") && said.contains("slides"), "{said}");
+}
+
 /// Springs are stated for all joints or none, with encoders before them, and need no more than the bounds allow.
 #[test]
 fn springs_that_are_none_are_named() {

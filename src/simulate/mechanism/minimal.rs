@@ -84,6 +84,7 @@ fn link(mechanism: &Mechanism, j: usize, joint: &HeldJoint) -> Result<Joint, Dis
             armature: joint.motor().shaft_kg_m2,
             offset: 0.0,
         },
+        gear_ratio: None,
         inertia: from_center_of_mass(body.mass_kg, &center, &inertia),
     })
 }

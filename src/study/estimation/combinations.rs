@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::EstimationStudy;
 use crate::dynamics::actuation::{drive_slope as slope_of_drive, joint_friction};
-use crate::dynamics::{Motion, torque_regressor};
+use crate::dynamics::{Motion, rotor_column, torque_regressor};
 use crate::estimate::ColouredCovariance;
 use crate::estimate::posterior::Posterior;
 use crate::estimate::problem::Trajectory;
@@ -166,12 +166,14 @@ pub(super) struct Columns<'a> {
     p: &'a [f64],
     motion: Motion<f64>,
     links: Vec<f64>,
+    /// Torques of the transmissions' inertias.
+    turning: Vec<f64>,
 }
 
 impl<'a> Columns<'a> {
     pub(super) fn new(robot: &'a Model, map: &'a ParameterMap, p: &'a [f64]) -> Self {
         let links = vec![0.0; robot.nv() * INERTIAL * robot.bodies()];
-        Self { robot, map, p, motion: Motion::new(robot), links }
+        Self { robot, map, p, motion: Motion::new(robot), links, turning: vec![0.0; robot.nv()] }
     }
 
     /// At a motion, into `n` rows of `out` from `first` on; without a measured torque as if it was what the motion needs.
@@ -185,11 +187,16 @@ impl<'a> Columns<'a> {
         let (n, links) = (robot.nv(), INERTIAL * robot.bodies());
         self.motion.sweep_plain(robot, q, v, a);
         torque_regressor(robot, &self.motion, 0..robot.bodies(), &mut self.links);
+        self.turning.fill(0.0);
+        for j in 0..n {
+            let armature = robot.joint_parameters(p, j).armature;
+            self.turning[j] += armature * a[j];
+            rotor_column(robot, &self.motion, j, (v, a), |row, x| self.turning[row] += armature * x);
+        }
         let needed = |j: usize| {
             let row = &self.links[links * j..links * (j + 1)];
             let rigid = row.iter().zip(p).map(|(y, p)| y * p).sum::<f64>();
-            let armature = robot.joint_parameters(p, j).armature * a[j];
-            (rigid + armature + joint_friction(robot, p, j, v[j]).0) / slope_of_drive(robot, p, j, 1.0)
+            (rigid + self.turning[j] + joint_friction(robot, p, j, v[j]).0) / slope_of_drive(robot, p, j, 1.0)
         };
         for j in 0..n {
             let row = &self.links[links * j..links * (j + 1)];
@@ -204,6 +211,12 @@ impl<'a> Columns<'a> {
                 let slope =
                     if joint == j { drive_slope(robot, p, j, which, (v[j], a[j], measured)) } else { 0.0 };
                 out[(first + j, at)] = slope;
+            }
+        }
+        for (i, &(joint, which)) in self.map.joints.iter().enumerate() {
+            if which == JointParameter::Armature {
+                let at = INERTIAL * self.map.bodies.len() + i;
+                rotor_column(robot, &self.motion, joint, (v, a), |row, x| out[(first + row, at)] += x);
             }
         }
     }

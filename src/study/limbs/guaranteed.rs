@@ -214,6 +214,11 @@ impl GuaranteedStudy<'_> {
         if let Some(log) = self.logs.iter().find(|log| log.log.derived.is_some()) {
             return Err(LimbError::Derived { path: log.log.path.display().to_string() });
         }
+        if let Some(ratio) = held.joints.iter().find_map(|joint| joint.gear_ratio) {
+            let (what, expected) =
+                ("gear ratio of a rotor".to_owned(), "none: intervals do not account for rotors on links");
+            return Err(LimbError::Guarantee(IdentifyError::BadValue { what, value: ratio, expected }));
+        }
         let a = self.assumptions;
         let wrong = |what: &str, value: f64, expected| {
             let what = what.to_owned();

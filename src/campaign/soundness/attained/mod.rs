@@ -43,6 +43,7 @@ fn joint(kind: JointKind, parent: Option<usize>, armature: f64, inertia: [f64; I
         placement: Placement::identity(),
         limits: JointLimits { position: Some((-ENDS, ENDS)), velocity: FAR, torque: FAR },
         friction: JointParameters { coulomb: 0.0, viscous: 0.0, armature, offset: 0.0 },
+        gear_ratio: None,
         inertia,
     }
 }

@@ -6,6 +6,7 @@ use super::ReducedDynamics;
 use crate::dynamics::actuation::{coulomb_direction, friction_columns};
 use crate::dynamics::constraint::ConstraintError;
 use crate::dynamics::regressor::torque_regressor;
+use crate::dynamics::rotor::rotor_column;
 use crate::inertia::INERTIAL;
 use crate::robot::Model;
 
@@ -214,6 +215,10 @@ impl ReducedDynamics {
                 let column = robot.friction_index(i) + p;
                 y.set_column(column, &(self.g.row(k).transpose() * *x));
             }
+            let mut column = y.column_mut(robot.joint_index(i).armature);
+            rotor_column(robot, &self.motion, i, (&self.v, &self.a), |row, x| {
+                column.axpy(x, &self.g.row(row).transpose(), 1.0);
+            });
         }
         y
     }
