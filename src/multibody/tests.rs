@@ -39,6 +39,15 @@ fn problem(name: &str, coordinates: Coordinates) -> MultibodyProblem {
     MultibodyProblem::new(robot.clone(), map, samples, 0.01, &deviations).unwrap()
 }
 
+/// The problem with rotors that ride on other links: one that is estimated (joint 5), and one that is not.
+fn geared(mut p: MultibodyProblem) -> MultibodyProblem {
+    let robot = Arc::make_mut(&mut p.robot);
+    for (joint, ratio) in [(2, 9.0), (5, -6.0)] {
+        robot.joints[joint].gear_ratio = Some(ratio);
+    }
+    p
+}
+
 /// The problem with feet on the ground; the third stage begins with an impact of the last foot.
 fn standing(name: &str, feet: &[&str], kind: LoopKind) -> MultibodyProblem {
     let p = problem(name, Coordinates::LogCholesky);
@@ -156,6 +165,7 @@ fn the_volumes_slope_agrees_with_differences() {
     let cases = [
         ("arm", problem("kinova_gen3_2f85", Coordinates::ExponentialEigenvalue)),
         ("flying", problem("go1", Coordinates::LogCholesky)),
+        ("rotors on links", geared(problem("kinova_gen3_2f85", Coordinates::LogCholesky))),
         // With two impacts.
         ("four feet", standing("anymal_b", &["LF_FOOT", "LH_FOOT", "RF_FOOT", "RH_FOOT"], LoopKind::Point)),
     ];
@@ -244,6 +254,13 @@ fn schedules_and_sensors_that_make_no_sense_are_told() {
         contacts(&[(0, 1), (2, 1)])
             .contains("phase 1 begins at sample 2, expected one before the last of the log's 3")
     );
+    let standing = Contacts {
+        constraints: vec![held.clone()],
+        phases: vec![ContactPhase { from: 0, active: vec![true] }],
+        compliance: 0.0,
+    };
+    let refused = geared(p.clone()).with_contacts(standing).unwrap_err().to_string();
+    assert!(refused.contains("gear_ratio") && refused.contains(&p.robot.joints[2].name), "{refused}");
     let observation = |frame, deviation, standing| {
         let sensor = Sensor { frame, quantity: crate::recording::Quantity::Rate };
         let observations = [Observation { sensor, deviation, standing }];
