@@ -122,7 +122,17 @@ fn a_plan_file_carries_the_pieces_and_their_proof() {
 /// The true arm stays within the tube, on both sides of the junction.
 #[test]
 fn the_arm_follows_the_pieces_within_its_tube() {
-    for seed in 0..3 {
+    pieces_are_followed(0..1);
+}
+
+#[test]
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn the_arm_follows_the_pieces_within_its_tube_at_length() {
+    pieces_are_followed(0..3);
+}
+
+fn pieces_are_followed(seeds: std::ops::Range<u64>) {
+    for seed in seeds {
         let (task, truth) = scenario();
         let plan = plan(&task, 0.02, 1.0).unwrap();
         let (robot, n) = (Arc::new(task.robot.clone()), task.robot.dof());
@@ -181,7 +191,18 @@ fn carried(scenario: Scenario) -> RunRecord<Plan> {
 
 #[test]
 fn a_given_path_is_carried_out_as_it_stands() {
-    for ahead in [0.0, 0.11] {
+    given_paths_are_carried_out(&[0.0]);
+}
+
+#[test]
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_given_path_is_carried_out_as_it_stands_at_length() {
+    given_paths_are_carried_out(&[0.0, 0.11]);
+}
+
+/// Paths that start so far ahead of where the arm stands.
+fn given_paths_are_carried_out(all: &[f64]) {
+    for &ahead in all {
         let scenario = given(Some(0.02), 1.0, ahead);
         let path = scenario.task().path.clone().unwrap();
         let record = carried(scenario);

@@ -47,8 +47,27 @@ fn told(broken: &Broken) -> (&str, f64) {
     (broken.joint.as_deref().expect("a joint"), by)
 }
 
+/// Of a small arm with an empty hand.
 #[test]
-fn a_payload_outside_the_prior_is_noticed_at_once() {
+fn an_encoder_that_freezes_is_noticed_at_its_first_tick() {
+    let folder = tempfile::tempdir().unwrap();
+    let arm = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/my_arm");
+    let path = folder.path().join("frozen.toml");
+    let text = format!(
+        "extends = {:?}\nrobot = {:?}\nname = \"frozen\"\n[faults]\nfrozen_encoder = {{ joint = \"waist\", at_s = 1.0 }}\n",
+        arm.join("first_move.toml"),
+        arm.join("my_arm.toml")
+    );
+    std::fs::write(&path, text).unwrap();
+    let found = evidence("frozen", &run(&path));
+    let (joint, by) = told(&found);
+    assert!(joint == "waist" && by > 10.0 && (found.t - 1.0).abs() < 2e-3, "{found:?}");
+    assert_eq!(found.evidence, Evidence::Motion);
+}
+
+#[test]
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_payload_outside_the_prior_is_noticed_at_once_at_length() {
     let found = broken("payload_outside_prior");
     told(&found);
     assert!(found.evidence == Evidence::Tracking && found.t < 0.1, "{found:?}");

@@ -155,7 +155,7 @@ fn find<'a>(json: &'a mut serde_json::Value, key: &str) -> Option<&'a mut serde_
 #[test]
 fn other_names_units_signs_and_bad_rows() {
     let recorded = Recorded::new();
-    let rows = recorded.rows(600, 0.3);
+    let rows = recorded.rows(300, 0.3);
     let degrees = |k: usize, x: f64| if k < 2 { x.to_degrees() } else { -x };
     let text = plain(&rows, true, degrees);
     let (heading, body) = text.split_once('\n').unwrap();
@@ -176,7 +176,7 @@ fn other_names_units_signs_and_bad_rows() {
     // The other sign is noticed, and told apart from a wrong model.
     let (_, warnings) = recorded.done(&path, &["--columns", columns, "--skip-bad"]);
     assert!(warnings.contains("joint 2") && warnings.contains("the other sign"), "{warnings}");
-    assert!(warnings.contains("1 of 600 row(s) skipped"), "{warnings}");
+    assert!(warnings.contains("1 of 300 row(s) skipped"), "{warnings}");
     let own = path.to_str().unwrap();
     let right = ["--columns", columns, "--skip-bad", "--torque-scale", "-1", "--validate", own];
     let (_, warnings) = recorded.done(&path, &right);

@@ -59,9 +59,20 @@ fn complete(folder: &Path) -> bool {
 
 #[test]
 fn ctrl_c_ends_a_run_with_the_arm_at_rest_and_everything_written() {
+    stopped_by_ctrl_c("examples/my_arm/unknown_load.toml", 3);
+}
+
+#[test]
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn ctrl_c_ends_a_run_with_the_arm_at_rest_and_everything_written_at_length() {
+    stopped_by_ctrl_c("scenarios/dumbbell_c_8lb.toml", 7);
+}
+
+/// A scenario that takes longer than a second, of an arm of so many joints.
+fn stopped_by_ctrl_c(scenario: &str, joints: usize) {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("run");
-    let mut child = begin("scenarios/dumbbell_c_8lb.toml", &out);
+    let mut child = begin(scenario, &out);
     let mut rest = begun(&mut child);
     sleep(Duration::from_millis(300));
     tell(&child, "-INT");
@@ -79,7 +90,7 @@ fn ctrl_c_ends_a_run_with_the_arm_at_rest_and_everything_written() {
         let last: Vec<&str> = last.split(',').collect();
         let speed = |name: &str| name.strip_prefix("dq").is_some_and(|joint| joint.parse::<u32>().is_ok());
         let speeds: Vec<_> = heading.iter().zip(last).filter(|(name, _)| speed(name)).collect();
-        assert_eq!(speeds.len(), 7);
+        assert_eq!(speeds.len(), joints);
         for (name, value) in speeds {
             assert!(value.parse::<f64>().unwrap().abs() < 0.05, "{name} is {value} at the end");
         }
@@ -129,7 +140,7 @@ fn killed(times: usize, seed: u64) -> usize {
 
 #[test]
 fn a_killed_program_leaves_a_whole_folder_or_none() {
-    killed(8, 1);
+    killed(3, 1);
 }
 
 #[test]
@@ -262,6 +273,17 @@ fn answer(arguments: &[&str]) -> (Option<i32>, String) {
 
 #[test]
 fn the_log_of_a_run_that_is_cut_anywhere_is_read_up_to_the_cut() {
+    cut_anywhere(11, 20);
+}
+
+#[test]
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn the_log_of_a_run_that_is_cut_anywhere_is_read_up_to_the_cut_at_length() {
+    cut_anywhere(1, 100);
+}
+
+/// Cut at every so-manieth byte of its first rows, and at so many random places.
+fn cut_anywhere(step: usize, random: usize) {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("run");
     assert!(begin("examples/my_arm/first_move.toml", &out).wait().unwrap().success());
@@ -276,9 +298,8 @@ fn the_log_of_a_run_that_is_cut_anywhere_is_read_up_to_the_cut() {
     assert!(whole.cut_off.is_none() && whole.samples.len() + 1 == text.lines().count());
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let heading = text.find('\n').unwrap();
-    // Within the first rows everywhere, then at random.
-    let early = 0..heading + 600;
-    for length in early.chain((0..100).map(|_| rng.random_range(heading..text.len()))) {
+    let early = (0..heading + 600).step_by(step);
+    for length in early.chain((0..random).map(|_| rng.random_range(heading..text.len()))) {
         let rows = text[..length].matches('\n').count().saturating_sub(1);
         match read(&text[..length]) {
             Ok(log) => {

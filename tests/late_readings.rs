@@ -108,11 +108,21 @@ fn learn(bench: &Bench, timing: TimingBounds, samples: &[Sample]) -> Result<Para
 
 #[test]
 fn the_truth_is_inside_whatever_the_ages() {
+    truths_are_inside(0..1);
+}
+
+#[test]
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn the_truth_is_inside_whatever_the_ages_at_length() {
+    truths_are_inside(0..3);
+}
+
+fn truths_are_inside(seeds: std::ops::Range<u64>) {
     let bench = &*BENCH;
     let hand = bench.robot.end_effector();
     let before = bench.prior.body(hand).mass();
     let mut ticks = [f64::INFINITY, 0.0f64];
-    for seed in 0..3 {
+    for seed in seeds {
         let (mut world, samples) = run(bench, seed, RUN_S);
         for pair in samples.windows(2) {
             let step = pair[1].t - pair[0].t;
@@ -138,6 +148,19 @@ fn the_truth_is_inside_whatever_the_ages() {
 /// One who is told that all is on time is contradicted by the first ticks that shake, and by the readings as soon as they are late enough to be told from noise.
 #[test]
 fn who_knows_nothing_of_lateness_refuses_what_is_late() {
+    let refused = late_readings_are_refused(3);
+    assert!(refused >= 1, "{refused}");
+}
+
+#[test]
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn who_knows_nothing_of_lateness_refuses_what_is_late_at_length() {
+    let refused = late_readings_are_refused(8);
+    assert!(refused >= 2, "{refused}");
+}
+
+/// How many of so many runs are refused.
+fn late_readings_are_refused(runs: u64) -> usize {
     let mut bench = BENCH.clone();
     let (_, samples) = run(&bench, 0, 0.1);
     let refused = learn(&bench, TimingBounds::EXACT, &samples).unwrap_err();
@@ -147,7 +170,7 @@ fn who_knows_nothing_of_lateness_refuses_what_is_late() {
     let sensors = Sensors { velocity_rad_s: 1e-5, position_rad: 1e-7, ..bench.robot.sensors().clone() };
     bench.robot = Arc::new(bench.robot.with_sensors(sensors).unwrap());
     let mut refused = 0;
-    for seed in 0..8 {
+    for seed in 0..runs {
         let samples = run(&bench, seed, 0.5).1;
         learn(&bench, LATE, &samples).unwrap();
         match learn(&bench, timing, &samples) {
@@ -155,6 +178,6 @@ fn who_knows_nothing_of_lateness_refuses_what_is_late() {
             other => assert!(other.is_ok(), "seed {seed}: {other:?}"),
         }
     }
-    println!("{refused} of 8 are refused");
-    assert!(refused >= 2, "{refused}");
+    println!("{refused} of {runs} are refused");
+    refused
 }

@@ -55,12 +55,13 @@ fn motion(n: usize, seed: f64, t: f64) -> [Vec<f64>; 3] {
     [sum(&|a, _, x| a * x.sin()), sum(&|a, w, x| a * w * x.cos()), sum(&|a, w, x| -a * w * w * x.sin())]
 }
 
-fn recording(robot: &Model, theta: &[f64], seed: f64) -> String {
+/// So many samples, 10 ms apart.
+fn recording(robot: &Model, theta: &[f64], (count, seed): (u32, f64)) -> String {
     let n = robot.nv();
     let mut rng = ChaCha8Rng::seed_from_u64(seed.to_bits());
     let names = ["q", "dq", "tau"].iter().flat_map(|name| (1..=n).map(move |j| format!("{name}{j}")));
     let mut text = std::iter::once("t".to_owned()).chain(names).collect::<Vec<_>>().join(",") + "\n";
-    for k in 0..2000 {
+    for k in 0..count {
         let t = 0.01 * f64::from(k);
         let [q, dq, ddq] = motion(n, seed, t);
         let mut tau = torques(robot, theta, &q, &dq, &ddq);
@@ -99,7 +100,7 @@ fn a_learnt_arm_loads_and_has_the_torques_of_the_recording() {
     let theta = truth(&robot);
     let folder = tempfile::tempdir().unwrap();
     for (name, seed) in [("a.csv", 0.2), ("b.csv", 4.1)] {
-        std::fs::write(folder.path().join(name), recording(&robot, &theta, seed)).unwrap();
+        std::fs::write(folder.path().join(name), recording(&robot, &theta, (1200, seed))).unwrap();
     }
     identify(folder.path(), &["--unknown", "links"]);
     let learnt = folder.path().join("found/learnt.toml");
@@ -150,7 +151,7 @@ fn lines_of_friction_load_as_they_stand_and_below_another_file_at_length() {
     theta[..links].copy_from_slice(&robot.nominal_parameters()[..links]);
     let folder = tempfile::tempdir().unwrap();
     for (name, seed) in [("a.csv", 0.2), ("b.csv", 4.1)] {
-        std::fs::write(folder.path().join(name), recording(&robot, &theta, seed)).unwrap();
+        std::fs::write(folder.path().join(name), recording(&robot, &theta, (2000, seed))).unwrap();
     }
     for more in [&["--torque-abs", "0.4"][..], &["--acceleration", "9"]] {
         identify(folder.path(), more);

@@ -29,8 +29,7 @@ type Tamper = fn(&mut Plan);
 
 const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/dumbbell_c_8lb.toml");
 
-/// The run that all tests look at; whoever comes first executes it, without deadlines, so that a busy machine changes
-/// nothing.
+/// A run that tests look at; whoever comes first executes it, without deadlines, so that a busy machine changes nothing.
 struct Job {
     folder: TempDir,
     summary: Summary,
@@ -38,17 +37,29 @@ struct Job {
     t_f: f64,
 }
 
+/// The job with one exciting trajectory, for the tests that are quick.
 static JOB: LazyLock<Job> = LazyLock::new(|| {
-    let scenario = Scenario::load(SCENARIO).unwrap();
-    let t_f = scenario.task().timing.t_f_s;
-    let options = RunOptions { method: "ours".into(), seed: 0, timed: false };
-    let record = scenario::run(scenario, &options, &mut ()).unwrap();
+    let robot = concat!(env!("CARGO_MANIFEST_DIR"), "/robots/kinova_gen3_2f85.toml");
+    let text = format!("extends = {SCENARIO:?}\nrobot = {robot:?}\n[timing]\nexciting_plans = 1\n");
     let folder = tempfile::tempdir().unwrap();
-    report::write(&folder.path().join("run"), &record).unwrap();
-    Job { folder, summary: record.summary, t_f }
+    let path = folder.path().join("dumbbell_c_8lb.toml");
+    std::fs::write(&path, text).unwrap();
+    Job::done(Scenario::load(&path).unwrap())
 });
 
+/// The job as it ships, for the tests that are long.
+static WHOLE: LazyLock<Job> = LazyLock::new(|| Job::done(Scenario::load(SCENARIO).unwrap()));
+
 impl Job {
+    fn done(scenario: Scenario) -> Self {
+        let t_f = scenario.task().timing.t_f_s;
+        let options = RunOptions { method: "ours".into(), seed: 0, timed: false };
+        let record = scenario::run(scenario, &options, &mut ()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        report::write(&folder.path().join("run"), &record).unwrap();
+        Self { folder, summary: record.summary, t_f }
+    }
+
     fn path(&self) -> PathBuf {
         self.folder.path().join("run")
     }
@@ -74,7 +85,11 @@ impl Job {
 
 #[test]
 fn the_payload_arrives_and_nothing_is_violated() {
-    let summary = &JOB.summary;
+    arrives(&JOB);
+}
+
+fn arrives(job: &Job) {
+    let summary = &job.summary;
     assert_eq!(summary.outcome, Outcome::Success, "{:?}", summary.reason);
     for (name, count) in summary.violations.counts() {
         assert_eq!(count, 0, "{name}");
@@ -86,12 +101,16 @@ fn the_payload_arrives_and_nothing_is_violated() {
     // One step's error of the plant, far below the encoders' resolution.
     assert!(summary.integration_error_rad.unwrap() < 1e-8);
     let executed = summary.plans.iter().filter(|plan| plan.certified);
-    assert_eq!(executed.count(), JOB.plans().len());
+    assert_eq!(executed.count(), job.plans().len());
 }
 
 #[test]
 fn the_set_holds_the_truth_and_only_ever_shrinks() {
-    let summary = &JOB.summary;
+    only_ever_shrinks(&JOB);
+}
+
+fn only_ever_shrinks(job: &Job) {
+    let summary = &job.summary;
     let payload = summary.payload.as_ref().unwrap();
     let truth = &payload.truth;
     for update in &summary.identification {
@@ -121,19 +140,31 @@ fn the_set_holds_the_truth_and_only_ever_shrinks() {
 }
 
 #[test]
-fn exciting_trajectories_narrow_the_payload_down() {
-    let exciting = JOB.summary.plans.iter().filter(|p| p.certified && p.phase == TaskPhase::Excite);
-    let end = exciting.map(|p| p.t).fold(f64::NEG_INFINITY, f64::max) + JOB.t_f;
-    let known = JOB.summary.identification.iter().find(|i| i.t >= end - 1e-9).unwrap();
+fn an_exciting_trajectory_narrows_the_payload_down() {
+    // A fifth above what it is.
+    let limits = [0.295, 0.0103, 0.025, 0.0672, 0.0621, 0.0463, 0.0621, 0.0532, 0.0426, 0.0764];
+    is_narrowed_down(&JOB, limits);
+}
+
+#[test]
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn the_job_is_done_as_it_ships_at_length() {
+    arrives(&WHOLE);
+    only_ever_shrinks(&WHOLE);
     // A fifth above what it is: 0.197 kg, then 4.6, 4.4 and 36.8 g m, then 38.1, 15.5, 33.6, 15.9, 7.4 and 19.3 g m^2.
     let limits = [0.236, 0.0055, 0.0053, 0.044, 0.0457, 0.0186, 0.0403, 0.019, 0.0088, 0.0232];
+    is_narrowed_down(&WHOLE, limits);
+}
+
+/// To these half-widths after the last exciting trajectory.
+fn is_narrowed_down(job: &Job, limits: [f64; 10]) {
+    let exciting = job.summary.plans.iter().filter(|p| p.certified && p.phase == TaskPhase::Excite);
+    let end = exciting.map(|p| p.t).fold(f64::NEG_INFINITY, f64::max) + job.t_f;
+    let known = job.summary.identification.iter().find(|i| i.t >= end - 1e-9).unwrap();
+    let names = &job.summary.payload.as_ref().unwrap().names;
     for (p, limit) in limits.into_iter().enumerate() {
         let half_width = 0.5 * (known.known.upper[p] - known.known.lower[p]);
-        assert!(
-            half_width <= limit,
-            "{}: {half_width} > {limit}",
-            JOB.summary.payload.as_ref().unwrap().names[p]
-        );
+        assert!(half_width <= limit, "{}: {half_width} > {limit}", names[p]);
     }
 }
 
@@ -189,39 +220,64 @@ fn the_folder_is_complete() {
 }
 
 #[test]
-fn every_plan_is_proven_again_from_its_file() {
-    let plans = JOB.plans();
+fn the_first_and_the_last_plan_are_proven_again_from_their_files() {
+    proven_again_from_their_files(&JOB, &[0, JOB.plans().len() - 1]);
+}
+
+#[test]
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn every_plan_is_proven_again_from_its_file_at_length() {
+    proven_again_from_their_files(&WHOLE, &(0..WHOLE.plans().len()).collect::<Vec<_>>());
+}
+
+/// Each of these plans after the one before it, whose proof is believed here.
+fn proven_again_from_their_files(job: &Job, which: &[usize]) {
+    let plans = job.plans();
     assert!(plans.len() > 4);
-    let plans: Vec<Plan> = plans.iter().map(|path| Plan::load(path).unwrap()).collect();
-    let mut before: Option<(&Plan, f64)> = None;
-    for (k, plan) in plans.iter().enumerate() {
+    for &k in which {
+        let plan = Plan::load(&plans[k]).unwrap();
+        let before = k.checked_sub(1).map(|k| Plan::load(&plans[k]).unwrap());
+        let before = before.as_ref().map(|plan| (plan, plan.certificate.excess));
         let proof = plan.verify::<Counted>(before, Partition::default());
         let certificate = proof.unwrap_or_else(|refusal| panic!("{refusal}"));
         assert_eq!(certificate, plan.certificate, "{k}");
-        before = Some((plan, certificate.excess));
     }
+}
+
+/// Exit code, and what `surelift verify` says of plans.
+#[cfg(feature = "cli")]
+fn verified(plans: &[PathBuf]) -> (Option<i32>, String) {
+    let program = env!("CARGO_BIN_EXE_surelift");
+    let output =
+        std::process::Command::new(program).arg("verify").args(plans).output().expect("the program starts");
+    (output.status.code(), String::from_utf8(output.stdout).unwrap())
+}
+
+#[cfg(feature = "cli")]
+fn all_are_proven(plans: &[PathBuf]) {
+    let (code, said) = verified(plans);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(said.lines().filter(|line| line.contains(": proven")).count(), plans.len(), "{said}");
 }
 
 #[cfg(feature = "cli")]
 #[test]
-fn another_process_proves_the_plans_or_names_what_it_cannot_prove() {
-    let verify = |plans: &[PathBuf]| {
-        let program = env!("CARGO_BIN_EXE_surelift");
-        std::process::Command::new(program).arg("verify").args(plans).output().expect("the program starts")
-    };
-    let plans = JOB.plans();
-    let sound = verify(&plans);
-    let said = String::from_utf8(sound.stdout).unwrap();
-    assert_eq!(sound.status.code(), Some(0), "{said}");
-    assert_eq!(said.lines().filter(|line| line.contains(": proven")).count(), plans.len(), "{said}");
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn another_process_proves_every_plan_at_length() {
+    all_are_proven(&WHOLE.plans());
+}
 
+#[cfg(feature = "cli")]
+#[test]
+fn another_process_proves_a_plan_or_names_what_it_cannot_prove() {
+    let plans = JOB.plans();
+    all_are_proven(&plans[..1]);
     let mut plan = JOB.first_plan();
     plan.robot = limited(&plan.robot, |limits| limits.torque = 10.0);
     let path = JOB.folder.path().join("weak.json");
     std::fs::write(&path, serde_json::to_string(&plan).unwrap()).unwrap();
-    let weak = verify(&[plans[0].clone(), path]);
-    let said = String::from_utf8(weak.stdout).unwrap();
-    assert_eq!(weak.status.code(), Some(1), "{said}");
+    let (code, said) = verified(&[plans[0].clone(), path]);
+    assert_eq!(code, Some(1), "{said}");
     for word in ["weak.json: NOT PROVEN", "Torque", "joint 'joint_2'", "between"] {
         assert!(said.contains(word), "{said}");
     }
@@ -252,18 +308,18 @@ fn another_process_proves_the_identified_set_or_names_what_it_cannot_prove_at_le
         let done = done.expect("the program starts");
         (done.status.code(), String::from_utf8(done.stdout).unwrap())
     };
-    let (code, said) = verify(&JOB.path());
+    let (code, said) = verify(&WHOLE.path());
     println!("{said}");
     assert_eq!(code, Some(0), "{said}");
     for word in [": proven", "I_zz", "Believed", "kinova_gen3"] {
         assert!(said.contains(word), "{said}");
     }
-    let proof = std::fs::read_to_string(JOB.path().join("set_proof.json")).unwrap();
-    let log = std::fs::read_to_string(JOB.path().join("log.csv")).unwrap();
+    let proof = std::fs::read_to_string(WHOLE.path().join("set_proof.json")).unwrap();
+    let log = std::fs::read_to_string(WHOLE.path().join("log.csv")).unwrap();
     println!("{} bytes of proof, {} of log", proof.len(), log.len());
     assert!(proof.len() < log.len());
     let changed = |name: &str, proof: &str, log: &str, plans: &[(&str, String)]| {
-        let folder = JOB.folder.path().join(name);
+        let folder = WHOLE.folder.path().join(name);
         std::fs::create_dir_all(folder.join("plans")).unwrap();
         std::fs::write(folder.join("set_proof.json"), proof).unwrap();
         std::fs::write(folder.join("log.csv"), log).unwrap();
@@ -278,7 +334,7 @@ fn another_process_proves_the_identified_set_or_names_what_it_cannot_prove_at_le
         "{said}"
     );
     // Another robot's sensors, a narrower set in a plan, and accelerations below what the plan allows.
-    let mut plan = Plan::load(JOB.plans().last().unwrap()).unwrap();
+    let mut plan = Plan::load(WHOLE.plans().last().unwrap()).unwrap();
     let text = |plan: &Plan| serde_json::to_string(plan).unwrap();
     let expect = |name: &str, plan: &Plan, word: &str| {
         let (code, said) = changed(name, &proof, &log, &[("plan_000.json", text(plan))]);
@@ -288,13 +344,13 @@ fn another_process_proves_the_identified_set_or_names_what_it_cannot_prove_at_le
     sensors.torque_ratio *= 0.5;
     plan.robot = plan.robot.with_sensors(sensors).unwrap();
     expect("sensors", &plan, "another robot");
-    let mut plan = Plan::load(JOB.plans().last().unwrap()).unwrap();
+    let mut plan = Plan::load(WHOLE.plans().last().unwrap()).unwrap();
     let mass = plan.set.body(plan.robot.end_effector()).mass();
     let (at, middle) =
         (plan.robot.body_range(plan.robot.end_effector()).start, 0.5 * (mass.lower + mass.upper));
     plan.set = plan.set.with_intervals(at, &[mass.lower], &[middle]).unwrap();
     expect("narrower", &plan, &format!("parameter {at}"));
-    let mut plan = JOB.first_plan();
+    let mut plan = WHOLE.first_plan();
     plan.tube.energy_mut().unwrap().acceleration_bound[2] *= 1.5;
     expect("accelerations", &plan, "joint 2");
 }
@@ -312,7 +368,7 @@ fn expect_constraint(refusal: &Refusal, expected: ConstraintFamily, place: &str)
 #[ignore = "long: cargo test --release --tests -- --ignored at_length"]
 fn an_end_point_moved_into_the_table_is_refused_at_length() {
     // The last plan knows the payload best, so torque limits its end point least.
-    let mut plan = Plan::load(JOB.plans().last().unwrap()).unwrap();
+    let mut plan = Plan::load(WHOLE.plans().last().unwrap()).unwrap();
     // Bend shoulder or elbow until the arm lies in the table, the only obstacle, and aim there.
     plan.scene.obstacles.retain(|o| o.name == "table");
     let end = plan.curve.end();
@@ -329,19 +385,19 @@ fn an_end_point_moved_into_the_table_is_refused_at_length() {
     for (points, end) in plan.curve.first.points.iter_mut().zip(&end) {
         points[3..].fill(*end);
     }
-    let text = JOB.refusal("table", &plan).to_string();
+    let text = WHOLE.refusal("table", &plan).to_string();
     assert!(text.contains("cannot prove"), "{text}");
     // Slowed down and with a tube that fits, the table is all that remains in the way.
     plan.curve.first.duration_s *= 4.0;
     let guess = plan.tube.energy().unwrap();
     plan.tube = tube_fit::fit(&plan.robot, &plan.set, &plan.curve, guess, 32).unwrap().into();
-    expect_constraint(&JOB.refusal("slow", &plan), ConstraintFamily::Collision, "obstacle 'table'");
+    expect_constraint(&WHOLE.refusal("slow", &plan), ConstraintFamily::Collision, "obstacle 'table'");
 }
 
 #[test]
 #[ignore = "long: cargo test --release --tests -- --ignored at_length"]
 fn an_obstacle_moved_onto_the_arm_is_refused_at_length() {
-    let mut plan = JOB.first_plan();
+    let mut plan = WHOLE.first_plan();
     let middle = plan.curve.state(0.5 * plan.curve.duration_s()).q;
     let hand = plan.robot.shapes().iter().position(|s| s.joint == Some(plan.robot.end_effector())).unwrap();
     let Capsule { a, b, .. } = plan.robot.placed_capsule(hand, &plan.robot.frames(&middle));
@@ -349,7 +405,7 @@ fn an_obstacle_moved_onto_the_arm_is_refused_at_length() {
     obstacle.center = 0.5 * (a + b);
     obstacle.generators.iter_mut().for_each(|g| *g = g.normalize() * 0.01);
     let name = format!("obstacle '{}'", obstacle.name);
-    expect_constraint(&JOB.refusal("obstacle", &plan), ConstraintFamily::Collision, &name);
+    expect_constraint(&WHOLE.refusal("obstacle", &plan), ConstraintFamily::Collision, &name);
 }
 
 /// The arm with other limits of its second joint.
@@ -381,7 +437,7 @@ fn lowered_limits_are_refused() {
 #[test]
 #[ignore = "long: cargo test --release --tests -- --ignored at_length"]
 fn a_larger_set_or_a_smaller_tube_is_refused_at_length() {
-    let sound = JOB.first_plan();
+    let sound = WHOLE.first_plan();
     let cases: [(&str, Tamper); 5] = [
         ("drift_nm", |plan| energy(plan).drift_nm.iter_mut().for_each(|x| *x *= 0.5)),
         ("hold_power_w", |plan| energy(plan).hold_power_w = 0.0),
@@ -397,7 +453,7 @@ fn a_larger_set_or_a_smaller_tube_is_refused_at_length() {
     for (place, tamper) in cases {
         let mut plan = sound.clone();
         tamper(&mut plan);
-        let refusal = JOB.refusal("tube", &plan);
+        let refusal = WHOLE.refusal("tube", &plan);
         let Refusal::Constraint { family, at, .. } = &refusal else { panic!("{refusal}") };
         assert!(at.contains(place), "{refusal}");
         assert!(place.is_empty() || *family == ConstraintFamily::Tube, "{refusal}");

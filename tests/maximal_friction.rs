@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use rayon::prelude::*;
 use surelift::study::mechanism::MechanismStudy;
 
 fn folder() -> PathBuf {
@@ -19,8 +20,7 @@ fn compared(label: &str) -> Vec<(String, f64, f64)> {
     let none = toml::Table::new();
     let change = |of: &toml::Value| of.get("change").map_or(none.clone(), |c| c.as_table().unwrap().clone());
     let recordings: Vec<_> = own["recording"].as_array().unwrap().iter().map(change).collect();
-    let mut out = vec![];
-    for model in own["model"].as_array().unwrap() {
+    let of = |model: &toml::Value| {
         let load = |recording| MechanismStudy::load_alone(&path, &[&change(model), recording]).unwrap();
         let (mut cost, mut cross) = (0.0, 0.0);
         for (i, recording) in recordings.iter().enumerate() {
@@ -34,9 +34,9 @@ fn compared(label: &str) -> Vec<(String, f64, f64)> {
         }
         let name = model["label"].as_str().unwrap().to_owned();
         println!("{label}, {name}: cost {cost:.3e}, cross-validation {cross:.3e}");
-        out.push((name, cost, cross));
-    }
-    out
+        (name, cost, cross)
+    };
+    own["model"].as_array().unwrap().par_iter().map(of).collect()
 }
 
 fn dry_wins(label: &str, least: f64) {

@@ -101,6 +101,17 @@ fn deviations_of_the_tilt_are_those_of_the_noise_at_length() {
 /// Holding the turn is as if it were not sought, in the recursion as in the paper's iteration: estimates and deviations.
 #[test]
 fn to_hold_the_turn_is_not_to_seek_it() {
+    held_as_if_not_sought(&[true]);
+}
+
+#[test]
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn to_hold_the_turn_is_not_to_seek_it_at_length() {
+    held_as_if_not_sought(&[true, false]);
+}
+
+/// In the recursion, or else in the paper's iteration.
+fn held_as_if_not_sought(recursions: &[bool]) {
     let change = "compliance = 1e-3\nsimulate = { duration_s = 2.0 }\nparameter = [{}, {}, {}, {}, {}, {}, {}, {}, {}, \
         { prior = [0.0, 0.01] }, {}, { prior = [0.0, 0.01] }]";
     let study = load("furuta_release", change).unwrap();
@@ -120,7 +131,7 @@ fn to_hold_the_turn_is_not_to_seek_it() {
         if recursion { problem.estimate(&guess, options) } else { problem.estimate_explicitly(&guess, exact) }
             .unwrap()
     };
-    for recursion in [true, false] {
+    for &recursion in recursions {
         let (held, unsought) = (by(true, recursion), by(false, recursion));
         assert_eq!(held.unobservable, ["turning the stand about gravity"]);
         assert!(held.parameter("tilt about y").unwrap().deviation.is_none());
@@ -300,8 +311,19 @@ fn the_papers_iteration_keeps_inertias_and_the_stand_too() {
 /// Whatever friction breaks, file and friction are named.
 #[test]
 fn large_friction_is_named_with_its_file() {
+    named_with_its_file(&[10.0]);
+}
+
+#[test]
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn large_friction_is_named_with_its_file_at_length() {
+    named_with_its_file(&[1.0, 3.0, 10.0]);
+}
+
+/// Friction that is sought from these starts.
+fn named_with_its_file(starts: &[f64]) {
     let mut broken = 0;
-    for start in [1.0, 3.0, 10.0] {
+    for start in starts {
         let changes = [("kinetic = 0.0, radius_m = 1.0, creep = 300.0", "kinetic = 0.0, radius_m = 0.3")];
         let dry = format!("{{ start = {start:?}, scale = {start:?} }}");
         let change = format!(

@@ -384,11 +384,22 @@ fn play(bench: &Bench, luck: Luck, truth: Vec<f64>, rng: &mut ChaCha8Rng) -> (f6
 
 #[test]
 fn no_arm_within_its_bounds_leaves_the_tube() {
+    attack_single_plans(3);
+}
+
+#[test]
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn no_arm_within_its_bounds_leaves_the_tube_at_length() {
+    attack_single_plans(10);
+}
+
+/// So many runs for each of two sets.
+fn attack_single_plans(runs: usize) {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let mut worst = (0.0f64, 0.0f64, 0.0f64);
     for open in [0.15, 0.4] {
         let bench = bench(open, 0.3);
-        for k in 0..10 {
+        for k in 0..runs {
             let luck = Luck { joint: k % bench.robot.dof(), unmodelled: 1.0, ends: k % 3 != 0 };
             let theta = truth(bench.legs[0].plan.set.set(), luck.ends, &mut rng);
             let found = play(&bench, luck, theta, &mut rng);
@@ -471,11 +482,22 @@ fn attack_chains(chains: &[[f64; 3]], seed: u64) {
 /// The same where drives lag by a millisecond: from the torques that hold the arm to those of the first plan, and from plan to plan.
 #[test]
 fn no_arm_whose_drives_lag_leaves_the_tube_of_a_chain_of_plans() {
+    attack_drives_that_lag(2);
+}
+
+#[test]
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn no_arm_whose_drives_lag_leaves_the_tube_of_a_chain_of_plans_at_length() {
+    attack_drives_that_lag(7);
+}
+
+/// Pushes as many joints out, one after the other.
+fn attack_drives_that_lag(joints: usize) {
     let mut rng = ChaCha8Rng::seed_from_u64(4);
     let (bench, theta) = chain(1e-3, [GAINS.k_r, 5.0, GAINS.k_r], &mut rng);
     less_room_for_what_drives_remember_is_refused(&bench);
     let mut worst = (0.0f64, 0.0f64, 0.0f64);
-    for k in 0..7 {
+    for k in 0..joints {
         let luck = Luck { joint: k, unmodelled: 1.0, ends: k % 3 != 0 };
         let found = play(&bench, luck, theta.clone(), &mut rng);
         println!("lag, run {k}: {found:?}");

@@ -58,6 +58,15 @@ fn task() -> (Task, HiddenTruth) {
     Scenario::load(path).unwrap().split()
 }
 
+/// Two short motions away from the post.
+fn short_task() -> (Task, HiddenTruth) {
+    let (mut task, truth) = task();
+    (task.timing.t_f_s, task.timing.t_p_s) = (1.2, 0.6);
+    task.carry.range_rad[0] = 0.3;
+    task.goal[0] = task.start[0] - 0.5;
+    (task, truth)
+}
+
 /// A driver around the simulated arm, on the wall clock. It counts what happens between its own calls: that is the loop's.
 struct Driver {
     inside: World,
@@ -208,7 +217,16 @@ fn runs_without_memory(task: &Task, truth: HiddenTruth) -> Record {
 
 #[test]
 fn ticks_have_their_own_thread_and_ask_for_no_memory() {
-    let (task, truth) = task();
+    runs_by_energy(short_task());
+}
+
+#[test]
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn ticks_have_their_own_thread_and_ask_for_no_memory_at_length() {
+    runs_by_energy(task());
+}
+
+fn runs_by_energy((task, truth): (Task, HiddenTruth)) {
     let record = runs_without_memory(&task, truth);
     assert!(record.plans.iter().all(|plan| plan.tube.energy().is_some()));
 }

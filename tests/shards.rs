@@ -206,7 +206,8 @@ fn methods_in_two_shards_at_length() {
 
 /// One ends as expected, the other does not.
 #[test]
-fn runs_in_two_shards() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn runs_in_two_shards_at_length() {
     let text = "schema = 1\nname = \"few\"\nkind = \"runs\"\nseeds = 1\n\
 [[runs]]\nscenario = \"ROOT/examples/my_arm/first_move.toml\"\nexpected = \"success\"\n\
         [[runs]]\nscenario = \"ROOT/examples/my_arm/first_move.toml\"\nexpected = \"assumption_broken\"\n";
@@ -432,8 +433,8 @@ fn more_shards_than_trials_are_refused() {
 #[test]
 fn a_ledger_that_was_tampered_with_is_not_believed() {
     let place = Place::new(
-        "schema = 1\nname = \"few\"\nkind = \"soundness\"\nsamples = 8193\nwalks = 0\nseed = 5\n\
-        [[arms]]\nscenario = \"ROOT/scenarios/z1_post.toml\"\n",
+        "schema = 1\nname = \"few\"\nkind = \"soundness\"\nsamples = 64\nwalks = 0\nseed = 5\n\
+        [[arms]]\nscenario = \"ROOT/scenarios/z1_post.toml\"\n[[arms]]\nscenario = \"ROOT/scenarios/z1_load.toml\"\n",
     );
     let [one, two] = [1, 2].map(|i| place.shard(&format!("part{i}"), &format!("{i}/2")));
     assert_eq!(place.merged("before", &[&one, &two], &[]).0, Some(0));
@@ -451,7 +452,7 @@ fn a_ledger_that_was_tampered_with_is_not_believed() {
     assert!(said.contains("UNSOUND: 1 claims were passed"), "{said}");
     for (key, value) in [("trials", "18446744073709551615"), ("walked", "18446744073709551615")] {
         tampered(key, value);
-        place.refused(&[&one, &two], &[], &["part2", "cannot be as they are written (arm 0"]);
+        place.refused(&[&one, &two], &[], &["part2", "cannot be as they are written (arm 1"]);
     }
     // It is made again.
     place.shard("part2", "2/2");
@@ -461,7 +462,7 @@ fn a_ledger_that_was_tampered_with_is_not_believed() {
 
 #[test]
 fn a_killed_shard_goes_on_and_loses_nothing_that_was_written_down() {
-    let place = Place::new(&IDENTIFICATION.replace("trials = 7", "trials = 24"));
+    let place = Place::new(&IDENTIFICATION.replace("trials = 7", "trials = 10"));
     let one = place.shard("part1", "1/2");
     let two = place.at("part2");
     let mut child = Command::new(env!("CARGO_BIN_EXE_surelift"))
@@ -480,10 +481,10 @@ fn a_killed_shard_goes_on_and_loses_nothing_that_was_written_down() {
     let _ = child.kill();
     child.wait().unwrap();
     let before = lines();
-    println!("killed after {} of 12 trials", before.lines().count());
+    println!("killed after {} of 5 trials", before.lines().count());
     assert!(before.lines().count() >= 2);
     place.shard("part2", "2/2");
-    assert!(lines().starts_with(&before) && lines().lines().count() <= 13);
+    assert!(lines().starts_with(&before) && lines().lines().count() <= 6);
     assert_eq!(place.merged("merged", &[&one, &two], &[]).0, Some(0));
     let (file, whole) = (text(&place.file), place.at("whole"));
     assert_eq!(surelift(&[&file, "--quiet", "--out", &text(&whole)]).0, Some(0));

@@ -60,8 +60,19 @@ const SWAY: &str = "sway = [[0.03, 0.8, 0.0], [0.03, 0.7, 1.4], [0.03, 1.3, 0.0]
 
 #[test]
 fn a_motion_tells_more_than_random_ones_and_can_be_followed() {
+    tells_more_and_is_followed(&["--friction", "0.2", "--evaluations", "15"]);
+}
+
+/// After a search that is as long as searches are by default.
+#[test]
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn a_motion_tells_more_than_random_ones_and_can_be_followed_at_length() {
+    tells_more_and_is_followed(&["--friction", "0.2"]);
+}
+
+fn tells_more_and_is_followed(options: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
-    let found = motion(&folder.path().join("motion"), &["--friction", "0.2"]);
+    let found = motion(&folder.path().join("motion"), options);
     let (condition, random) = (number(&found, "condition_number"), number(&found, "random_condition_number"));
     assert!(5.0 * condition <= random, "{condition} {random}");
     let links = &found["self_collision"];

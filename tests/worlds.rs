@@ -126,7 +126,8 @@ fn hard_scenes_load_and_are_crossed_at_length() {
 
 /// The Z1, whose links outweigh its transmissions.
 #[test]
-fn the_z1_goes_past_a_post() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn the_z1_goes_past_a_post_at_length() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/z1_post.toml");
     let options = RunOptions { method: "ours".into(), seed: 0, timed: false };
     let summary = scenario::run(Scenario::load(path).unwrap(), &options, &mut ()).unwrap().summary;

@@ -34,7 +34,18 @@ fn log(name: &str, samples: Vec<Sample>) -> MeasurementLog {
 
 #[test]
 fn friction_is_learnt_and_a_recording_that_goes_wrong_is_told_when_and_where() {
-    let (robot, theta, mut logs) = recorded(&[2.5, 1.5]);
+    learnt_and_checked([1.4, 1.1]);
+}
+
+#[test]
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn friction_is_learnt_and_a_recording_that_goes_wrong_is_told_when_and_where_at_length() {
+    learnt_and_checked([2.5, 1.5]);
+}
+
+/// Learns from a recording of so many seconds, and holds another of so many against what was learnt.
+fn learnt_and_checked(seconds: [f64; 2]) {
+    let (robot, theta, mut logs) = recorded(&seconds);
     let unseen = logs.pop().unwrap();
     let learnt = [log("a.csv", logs.pop().unwrap())];
     let calibration = Calibration::of(&robot, &learnt, &CalibrationOptions::default()).unwrap();

@@ -450,18 +450,18 @@ mod tests {
     /// robot's angle; the base stands straight.
     #[test]
     fn what_is_not_known_of_gravity_has_its_price() {
-        prices_of_gravity(&[(2, Noise::Corners)]);
+        prices_of_gravity(&[(2, Noise::Corners)], 3.0);
     }
 
     #[test]
     #[ignore = "long: cargo test --release --tests -- --ignored at_length"]
     fn what_is_not_known_of_gravity_has_its_price_at_length() {
-        prices_of_gravity(&[(0, Noise::Uniform), (1, Noise::Uniform), (2, Noise::Corners)]);
+        prices_of_gravity(&[(0, Noise::Uniform), (1, Noise::Uniform), (2, Noise::Corners)], 7.5);
     }
 
-    fn prices_of_gravity(recordings: &[(u64, Noise)]) {
+    fn prices_of_gravity(recordings: &[(u64, Noise)], seconds: f64) {
         let mut campaign = campaign(1);
-        campaign.seconds = 7.5;
+        campaign.seconds = seconds;
         for &(seed, noise) in recordings {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             let theta = campaign.truth(&mut rng).unwrap();

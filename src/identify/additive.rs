@@ -351,7 +351,17 @@ mod tests {
 
     #[test]
     fn the_figures_enclose_the_smallest_bound() {
-        for seed in 0..20 {
+        smallest_bounds_are_enclosed(0..5);
+    }
+
+    #[test]
+    #[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+    fn the_figures_enclose_the_smallest_bound_at_length() {
+        smallest_bounds_are_enclosed(0..20);
+    }
+
+    fn smallest_bounds_are_enclosed(seeds: std::ops::Range<u64>) {
+        for seed in seeds {
             let error = [0.3, 0.05];
             let (set, rows, duration, _) = problem(seed, 400, error);
             let found = smallest(&set, &rows, &duration, 2);
@@ -375,8 +385,18 @@ mod tests {
 
     #[test]
     fn one_joint_alone_is_solved_to_the_end() {
-        for seed in 0..20 {
-            let (set, mut rows, duration, _) = problem(100 + seed, 150, [0.2, 0.2]);
+        joints_alone_are_solved(100..105);
+    }
+
+    #[test]
+    #[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+    fn one_joint_alone_is_solved_to_the_end_at_length() {
+        joints_alone_are_solved(100..120);
+    }
+
+    fn joints_alone_are_solved(seeds: std::ops::Range<u64>) {
+        for seed in seeds {
+            let (set, mut rows, duration, _) = problem(seed, 150, [0.2, 0.2]);
             rows.origin.iter_mut().for_each(|o| o.joint = 0);
             let found = smallest(&set, &rows, &duration, 1);
             let gap = found.sufficient[0] - found.necessary[0];

@@ -136,9 +136,19 @@ fn rows_over_parts_contain_the_truth() {
 
 #[test]
 fn eight_pounds_are_found_and_the_truth_stays_inside() {
+    eight_pounds_are_found(0..1);
+}
+
+#[test]
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn eight_pounds_are_found_and_the_truth_stays_inside_at_length() {
+    eight_pounds_are_found(0..3);
+}
+
+fn eight_pounds_are_found(seeds: std::ops::Range<u64>) {
     let robot = Arc::new(arm());
     let at = robot.inertial_index(robot.end_effector());
-    for seed in 0..3 {
+    for seed in seeds {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let start = prior(&robot);
         let theta = truth(&robot, &start, &mut rng);
@@ -262,7 +272,17 @@ fn strips_hold_the_truth_and_are_narrower_than_the_box_at_length() {
 
 #[test]
 fn the_parallelotope_of_the_data_holds_the_truth_within_the_box() {
-    for seed in 0..2 {
+    parallelotopes_hold_the_truth(0..1);
+}
+
+#[test]
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn the_parallelotope_of_the_data_holds_the_truth_within_the_box_at_length() {
+    parallelotopes_hold_the_truth(0..2);
+}
+
+fn parallelotopes_hold_the_truth(seeds: std::ops::Range<u64>) {
+    for seed in seeds {
         let (mut identifier, theta, _) = learnt(seed, 3.0);
         let set = identifier.set().clone();
         let strips = identifier.parallelotope().unwrap();

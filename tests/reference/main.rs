@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::sync::LazyLock;
 
 use page::{Format, Page};
 use types::Library;
@@ -155,6 +156,9 @@ fn formats() -> (BTreeMap<String, String>, Vec<String>) {
     (pages, undocumented)
 }
 
+/// They are made once for all tests.
+static FORMATS: LazyLock<(BTreeMap<String, String>, Vec<String>)> = LazyLock::new(formats);
+
 /// What the program prints when asked for help.
 fn help(arguments: &[String]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_surelift"))
@@ -196,13 +200,13 @@ fn command_line() -> String {
 
 #[test]
 fn every_key_says_what_it_means() {
-    let (_, undocumented) = formats();
+    let (_, undocumented) = &*FORMATS;
     assert!(undocumented.is_empty(), "no documentation: {undocumented:#?}");
 }
 
 #[test]
 fn the_reference_is_what_the_program_says() {
-    let (mut pages, _) = formats();
+    let mut pages = FORMATS.0.clone();
     pages.insert("command_line.md".to_owned(), command_line());
     let folder = root().join("docs/reference");
     let write = std::env::var_os("SURELIFT_WRITE").is_some();
@@ -230,7 +234,7 @@ fn commands_and_keys_of_every_kind_are_found() {
     for title in ["## surelift run\n", "## surelift robot tune\n", "## surelift verify\n"] {
         assert!(text.contains(title), "{title}");
     }
-    let (pages, _) = formats();
+    let (pages, _) = &*FORMATS;
     // An optional key, one with a default of its own, a renamed list, one in a nested table, a choice of values.
     for (file, row) in [
         ("robot.md", "| `end_effector` | text | – |"),

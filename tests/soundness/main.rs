@@ -94,9 +94,19 @@ fn assert_sound(ledger: &Ledger) {
 
 #[test]
 fn no_state_escapes_a_report() {
+    surveys_of_the_prior(3);
+}
+
+#[test]
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn no_state_escapes_a_report_at_length() {
+    surveys_of_the_prior(10);
+}
+
+fn surveys_of_the_prior(plans: usize) {
     let (field, mut rng) = (dumbbell(), ChaCha8Rng::seed_from_u64(1));
     let mut used = Ledger::default();
-    for _ in 0..10 {
+    for _ in 0..plans {
         survey(&case(&field, &mut rng), &mut rng, &mut used);
     }
     assert_sound(&used);
@@ -104,9 +114,19 @@ fn no_state_escapes_a_report() {
 
 #[test]
 fn no_state_of_a_tree_with_a_rail_escapes_a_report() {
+    attacks_on_a_tree(2);
+}
+
+#[test]
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn no_state_of_a_tree_with_a_rail_escapes_a_report_at_length() {
+    attacks_on_a_tree(10);
+}
+
+fn attacks_on_a_tree(plans: usize) {
     let (field, mut rng) = (gantry(), ChaCha8Rng::seed_from_u64(3));
     let mut used = Ledger::default();
-    for _ in 0..10 {
+    for _ in 0..plans {
         let case = case(&field, &mut rng);
         survey(&case, &mut rng, &mut used);
         let theta = truth::consistent(&case.robot, &case.set, &mut rng);
@@ -118,9 +138,19 @@ fn no_state_of_a_tree_with_a_rail_escapes_a_report() {
 /// The same with strips: parameters from what they leave of the box, and the law that leans on them.
 #[test]
 fn no_state_of_a_correlated_set_escapes_a_report() {
+    attacks_on_strips(1);
+}
+
+#[test]
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn no_state_of_a_correlated_set_escapes_a_report_at_length() {
+    attacks_on_strips(4);
+}
+
+fn attacks_on_strips(plans: usize) {
     let (field, mut rng) = (Setup { correlated: true, ..dumbbell() }, ChaCha8Rng::seed_from_u64(6));
     let mut used = Ledger::default();
-    for plan in 0..4 {
+    for plan in 0..plans {
         let case = case(&field, &mut rng);
         survey(&case, &mut rng, &mut used);
         if plan == 0 {

@@ -86,10 +86,20 @@ fn rows_over_any_span_contain_the_truth() {
 /// The span that a point violates most, by all of them, is found but for what the estimates of radii get wrong.
 #[test]
 fn the_most_violated_span_is_found() {
+    most_violated_spans_are_found(700..701);
+}
+
+#[test]
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn the_most_violated_span_is_found_at_length() {
+    most_violated_spans_are_found(700..704);
+}
+
+fn most_violated_spans_are_found(seeds: std::ops::Range<u64>) {
     let robot = arm();
     let set = prior(&robot);
-    for seed in 0..4 {
-        let mut rng = ChaCha8Rng::seed_from_u64(700 + seed);
+    for seed in seeds {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let theta = truth(&robot, &set, &mut rng);
         let (samples, bound) = recording(&robot, &theta, 0.3, Noise::Uniform, &mut rng);
         let mut history = History::default();

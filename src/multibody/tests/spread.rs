@@ -132,7 +132,8 @@ fn the_posterior_is_the_spread_of_two_hundred_realisations() {
 /// Where noise moves the pendulum, the most probable trajectory and parameters together are far off by their own
 /// deviations (lighter bodies need less noise for the same motion); parameters by themselves are not.
 #[test]
-fn deviations_are_honest_where_noise_moves_the_robot() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn deviations_are_honest_where_noise_moves_the_robot_at_length() {
     const DRAWS: usize = 60;
     let robot = Arc::new(load_model("robots/double_pendulum.toml").unwrap());
     // Away from the bounds, which are at zero.

@@ -184,6 +184,16 @@ mod tests {
 
     #[test]
     fn designs_keep_the_limits_and_get_better() {
+        designs_get_better(&[CurveBasis::Fourier(4)]);
+    }
+
+    #[test]
+    #[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+    fn designs_keep_the_limits_and_get_better_at_length() {
+        designs_get_better(&[CurveBasis::Fourier(4), CurveBasis::BSpline(6)]);
+    }
+
+    fn designs_get_better(families: &[CurveBasis]) {
         let public = dumbbell(3.0);
         let task = DesignTask {
             robot: &public.robot,
@@ -194,7 +204,7 @@ mod tests {
             samples: 60,
             limits: DesignLimits::All,
         };
-        for family in [CurveBasis::Fourier(4), CurveBasis::BSpline(6)] {
+        for &family in families {
             let (_, first) = design(&task, family, 0, 1).unwrap();
             let (curve, later) = design(&task, family, 40, 1).unwrap();
             assert!(later < first && later.is_finite(), "{first} {later}");

@@ -113,8 +113,8 @@ fn no_link_is_carried_farther_than_is_asked_for() {
 #[test]
 fn few_assessments_are_enough_for_some_motion() {
     // Coasting from one to the next would tell nothing.
-    let moved = motions_of_few_assessments(0..1, 6);
-    assert!(moved >= 4, "{moved} of 6 lead away from where the arm would come to rest anyway");
+    let moved = motions_of_few_assessments(0..1, 3);
+    assert!(moved >= 2, "{moved} of 3 lead away from where the arm would come to rest anyway");
 }
 
 #[test]

@@ -23,7 +23,8 @@ fn changed(name: &str, changes: &[(&str, &str)]) -> Result<EstimationStudy, Esti
 }
 
 #[test]
-fn the_arm_finds_its_payload() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn the_arm_finds_its_payload_at_length() {
     let result = EstimationStudy::load(shipped("gen3_payload.toml")).unwrap().run().unwrap();
     assert_eq!(result.status, "converged");
     let mass = result.parameter("bracelet_link", "m").unwrap();
@@ -102,7 +103,8 @@ fn the_four_bar_leg_finds_its_tool_and_the_friction_of_its_motor() {
 
 /// Three loops, sensors on six motors of fifteen joints.
 #[test]
-fn the_leg_of_digit_finds_friction_armature_and_offset_of_its_motors() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn the_leg_of_digit_finds_friction_armature_and_offset_of_its_motors_at_length() {
     let study = EstimationStudy::load(shipped("digit_leg.toml")).unwrap();
     assert_eq!((study.robot.joints.len(), study.contacts.constraints.len()), (15, 3));
     let result = study.run().unwrap();

@@ -38,23 +38,23 @@ fn a_delay_is_found_and_undone() {
 /// it charged, the truth.
 #[test]
 fn what_is_left_of_a_delay_is_charged() {
-    delays_are_charged(&[(21, 13)]);
+    delays_are_charged(&[(21, 13)], 1.2);
 }
 
 #[test]
 #[ignore = "long: cargo test --release --tests -- --ignored at_length"]
 fn what_is_left_of_a_delay_is_charged_at_length() {
-    delays_are_charged(&[(20, 7), (21, 13), (22, 25)]);
+    delays_are_charged(&[(20, 7), (21, 13), (22, 25)], 2.5);
 }
 
-/// For each seed a log so many milliseconds late.
-fn delays_are_charged(cases: &[(u64, usize)]) {
+/// For each seed a log of so many seconds that is so many milliseconds late.
+fn delays_are_charged(cases: &[(u64, usize)], seconds: f64) {
     let robot = arm();
     let prior = prior(&robot);
     for &(seed, late) in cases {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let theta = truth(&robot, &prior, &mut rng);
-        let (samples, acceleration) = recording(&robot, &theta, 2.5, Noise::Uniform, &mut rng);
+        let (samples, acceleration) = recording(&robot, &theta, seconds, Noise::Uniform, &mut rng);
         let moved: Vec<Sample> = (late..samples.len())
             .map(|k| Sample { tau: samples[k - late].tau.clone(), ..samples[k].clone() })
             .collect();
@@ -81,20 +81,12 @@ fn delays_are_charged(cases: &[(u64, usize)]) {
 /// Errors at the ends of their bounds can make a delay look good that is none. As long as torques in time contradict nothing the interval
 /// holds zero, and the set the truth.
 #[test]
-fn a_delay_that_nobody_asks_for_leaves_room_for_none() {
-    assert_eq!(delays_that_nobody_asks_for(LOOKS_LATE..LOOKS_LATE + 1), 1, "the test shows nothing");
-}
-
-#[test]
 #[ignore = "long: cargo test --release --tests -- --ignored at_length"]
 fn a_delay_that_nobody_asks_for_leaves_room_for_none_at_length() {
     let found = delays_that_nobody_asks_for(40..46);
     println!("{found} of 6 logs look late");
     assert!(found > 0, "the test shows nothing");
 }
-
-/// The seed of a log that looks late and is not.
-const LOOKS_LATE: u64 = 40;
 
 /// How many of the logs of these seeds, all of them in time, look late.
 fn delays_that_nobody_asks_for(seeds: std::ops::Range<u64>) -> usize {

@@ -161,7 +161,8 @@ fn limbs_that_move_at_the_same_time_keep_their_distance_at_length() {
 
 /// What the check is for: without it limbs go through each other, and that it was not looked at is told.
 #[test]
-fn without_shapes_limbs_go_through_each_other() {
+#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
+fn without_shapes_limbs_go_through_each_other_at_length() {
     let linked = load_model_with_shapes("digit").unwrap();
     let found = task(&linked.model).run().unwrap();
     assert!(found.self_collision.pairs == 0 && found.self_collision.nearest.is_none());

@@ -105,7 +105,7 @@ fn torque_errors_and_what_is_not_modelled_are_charged_whole() {
         FrictionAssumptions { unmodelled: vec![0.5], ..exact() },
     ] {
         let mut numbers = Numbers::new(&leg, &domain);
-        let mut samples = samples(&mut numbers, &theta, &|_| motion.clone(), &times(10, 1e-3));
+        let mut samples = samples(&mut numbers, &theta, &|_| motion.clone(), &times(2, 1e-3));
         samples.iter_mut().for_each(|sample| sample.tau.iter_mut().for_each(|tau| *tau += 0.5));
         let reached = missed(&leg, &bounds, samples, (&point(&theta), &theta));
         assert!(reached.iter().all(|x| *x <= -REACHED), "{reached:?}");
@@ -118,7 +118,7 @@ fn static_friction_is_charged_up_to_the_breakaway_ratio() {
     frictionless(&leg, &mut theta);
     let motion = still(&leg, &domain);
     let mut numbers = Numbers::new(&leg, &domain);
-    let mut samples = samples(&mut numbers, &theta, &|_| motion.clone(), &times(10, 1e-3));
+    let mut samples = samples(&mut numbers, &theta, &|_| motion.clone(), &times(2, 1e-3));
     let motors = motors_and_base(&leg);
     motors.iter().for_each(|&joint| theta[leg.friction_index(joint) + COULOMB] = 2.0);
     samples.iter_mut().for_each(|sample| sample.tau.iter_mut().for_each(|tau| *tau += 1.2 * 2.0));
@@ -131,7 +131,7 @@ fn static_friction_of_passive_joints_is_charged_by_their_ratios() {
     let (leg, domain, mut theta) = case();
     let motion = still(&leg, &domain);
     let mut numbers = Numbers::new(&leg, &domain);
-    let recorded = samples(&mut numbers, &theta, &|_| motion.clone(), &times(10, 1e-3));
+    let recorded = samples(&mut numbers, &theta, &|_| motion.clone(), &times(2, 1e-3));
     numbers.place(&motion);
     let (g, motors) = (numbers.reduced.g().clone(), motors_and_base(&leg));
     for joint in (0..leg.bodies()).filter(|joint| !motors.contains(joint)) {
@@ -267,7 +267,7 @@ fn what_errors_do_to_unknown_parameters_is_charged() {
     let motion = still(&leg, &domain);
     let bounds = FrictionAssumptions { position_error: 1e-4, ..exact() };
     let mut numbers = Numbers::new(&leg, &domain);
-    let recorded = samples(&mut numbers, &truth, &|_| motion.clone(), &times(10, 1e-3));
+    let recorded = samples(&mut numbers, &truth, &|_| motion.clone(), &times(1, 1e-3));
     let k = motors_and_base(&leg).iter().position(|&joint| joint == knee).unwrap();
     let errors = misplaced(&mut numbers, &truth, k, &motion, 1e-4);
     let mut samples = recorded;
@@ -317,7 +317,7 @@ fn motion_between_samples_is_charged() {
             let means = halves.map(|[from, to]| numbers.mean(&theta, &motion, [from, to]));
             Sample { t, q, dq, tau: (0..6).map(|i| 0.5 * (means[0][i] + means[1][i])).collect() }
         };
-        let samples: Vec<Sample> = times(4, period).iter().map(record).collect();
+        let samples: Vec<Sample> = times(2, period).iter().map(record).collect();
         let reached = missed(&leg, &bounds, samples, (&point(&theta), &theta));
         assert!(reached[knee].abs() >= REACHED, "{reached:?}");
     }
