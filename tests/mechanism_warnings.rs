@@ -311,19 +311,8 @@ fn the_papers_iteration_keeps_inertias_and_the_stand_too() {
 /// Whatever friction breaks, file and friction are named.
 #[test]
 fn large_friction_is_named_with_its_file() {
-    named_with_its_file(&[10.0]);
-}
-
-#[test]
-#[ignore = "long: cargo test --release --tests -- --ignored at_length"]
-fn large_friction_is_named_with_its_file_at_length() {
-    named_with_its_file(&[1.0, 3.0, 10.0]);
-}
-
-/// Friction that is sought from these starts.
-fn named_with_its_file(starts: &[f64]) {
     let mut broken = 0;
-    for start in starts {
+    for start in [1.0, 3.0, 10.0] {
         let changes = [("kinetic = 0.0, radius_m = 1.0, creep = 300.0", "kinetic = 0.0, radius_m = 0.3")];
         let dry = format!("{{ start = {start:?}, scale = {start:?} }}");
         let change = format!(
