@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, SolverStatus, SupportedConeT};
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
+use rayon::prelude::*;
 use surelift::recording::{LogRequest, MeasurementLog};
 use surelift::regression::filter::Smoothing;
 use surelift::regression::inverse::{Regressor, moving};
@@ -184,33 +185,36 @@ fn a_method_that_does_not_apply_is_refused_by_name() {
 #[ignore = "at length: some minutes"]
 fn at_length_table_of_predictions() {
     let list = |of: &[f64]| of.iter().map(|x| format!("{x:.3}")).collect::<Vec<_>>().join(", ");
-    let mut sums = [0.0; 2];
     let last = |finding: &ValidationFinding| list(&finding.simulations.last().unwrap().position_rms);
-    for (arm, makers, recordings) in DESIGNS {
+    let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
+    let row = |(arm, makers, from, to): (&str, &str, usize, usize)| {
         let arm = robot::load(file(arm)).unwrap();
-        for &from in recordings {
-            let plain = mean_squares(&arm, from);
-            let z = least(plain.iter().map(|m| (1.0, m)));
-            for &to in recordings.iter().filter(|to| **to != from) {
-                let (result, ours) = predicted(&format!("drawn_{from}.toml"), to);
-                let theirs = predicted(makers, to).1;
-                let of_plain: Vec<f64> = mean_squares(&arm, to).iter().map(|m| m.root(&z)).collect();
-                let method = result.choice.as_ref().unwrap().method.name();
-                println!(
-                    "| {from} | {to} | {} ({method}) | {} | {} | {} | {} |",
-                    list(&torque_errors(&ours)),
-                    list(&of_plain),
-                    list(&torque_errors(&theirs)),
-                    last(&ours),
-                    last(&theirs)
-                );
-                assert_ne!(result.status, "collapsed");
-                let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
-                sums[0] += mean(&torque_errors(&ours));
-                sums[1] += mean(&of_plain);
-            }
-        }
-    }
+        let plain = mean_squares(&arm, from);
+        let z = least(plain.iter().map(|m| (1.0, m)));
+        let (result, ours) = predicted(&format!("drawn_{from}.toml"), to);
+        let theirs = predicted(makers, to).1;
+        let of_plain: Vec<f64> = mean_squares(&arm, to).iter().map(|m| m.root(&z)).collect();
+        println!(
+            "| {from} | {to} | {} ({}) | {} | {} | {} | {} |",
+            list(&torque_errors(&ours)),
+            result.choice.as_ref().unwrap().method.name(),
+            list(&of_plain),
+            list(&torque_errors(&theirs)),
+            last(&ours),
+            last(&theirs)
+        );
+        assert_ne!(result.status, "collapsed");
+        [mean(&torque_errors(&ours)), mean(&of_plain)]
+    };
+    let pairs: Vec<_> = DESIGNS
+        .into_iter()
+        .flat_map(|(arm, makers, all)| {
+            let from_to = all.iter().flat_map(move |&from| all.iter().map(move |&to| (from, to)));
+            from_to.filter(|(from, to)| from != to).map(move |(from, to)| (arm, makers, from, to))
+        })
+        .collect();
+    let errors: Vec<[f64; 2]> = pairs.into_par_iter().map(row).collect();
+    let sums = [0, 1].map(|k| errors.iter().map(|e| e[k]).sum::<f64>());
     assert!(sums[0] < 0.8 * sums[1], "plain least squares, over all pairs: {sums:?}");
 }
 
