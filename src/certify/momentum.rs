@@ -30,7 +30,7 @@ use crate::reach::momentum::{
     NeededAtStart, StateBounds, accelerations,
 };
 use crate::reach::upward::add_up;
-use crate::reach::{PreparedSet, Span, symbols};
+use crate::reach::{PreparedSet, Span, sized};
 use crate::robot::{Arm, Scene, Zonotope3};
 use crate::trajectory::Pieces;
 
@@ -155,11 +155,7 @@ impl<'a> MomentumProblem<'a> {
     /// Constants that are none, by name.
     pub fn survey(&self, tube: &MomentumTube, cells: usize) -> Result<Option<Vec<MomentumReport>>, String> {
         self.ensure(tube)?;
-        Ok(match symbols(self.robot.dof()) {
-            0..=16 => self.reports::<16, Counted>(tube, cells.max(1)),
-            17..=32 => self.reports::<32, Counted>(tube, cells.max(1)),
-            _ => self.reports::<64, Counted>(tube, cells.max(1)),
-        })
+        Ok(sized!(self.robot, N => self.reports::<N, Counted>(tube, cells.max(1))))
     }
 
     /// [`MomentumProblem::survey`] with how far apart the arm's capsules are from what they must not touch.
@@ -172,11 +168,7 @@ impl<'a> MomentumProblem<'a> {
         cells: usize,
     ) -> Result<Option<Vec<SurveyedCell>>, String> {
         self.ensure(tube)?;
-        Ok(match symbols(self.robot.dof()) {
-            0..=16 => self.surveyed::<16, Counted>(tube, cells.max(1)),
-            17..=32 => self.surveyed::<32, Counted>(tube, cells.max(1)),
-            _ => self.surveyed::<64, Counted>(tube, cells.max(1)),
-        })
+        Ok(sized!(self.robot, N => self.surveyed::<N, Counted>(tube, cells.max(1))))
     }
 
     /// Bounds of |ddq_j| under `tube` (rad/s^2), from reports on `cells` equal spans; `None` where none is found. They hold if the plan is proven.
@@ -227,11 +219,7 @@ impl<'a> MomentumProblem<'a> {
         self.ensure(claimed.tube).map_err(Refusal::Unsupported)?;
         let left = start::left::<R>(self.robot, self.set, self.curve, &self.start)?;
         start::covered(self.robot, claimed.tube, &self.start, left.as_ref())?;
-        let tally = match symbols(self.robot.dof()) {
-            0..=16 => self.tally::<16, R>(claimed, partition),
-            17..=32 => self.tally::<32, R>(claimed, partition),
-            _ => self.tally::<64, R>(claimed, partition),
-        };
+        let tally = sized!(self.robot, N => self.tally::<N, R>(claimed, partition));
         let tally = tally.map_err(|shortfall| shortfall.refusal(self.robot, self.scene))?;
         let clear_until_s = self.scene.moves().then_some(self.curve.duration_s());
         Ok(tally.certificate(self.robot, self.scene, 0.0, clear_until_s))

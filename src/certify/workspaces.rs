@@ -27,6 +27,7 @@ pub(crate) struct ThreadWorkspace<R: Rounding> {
 #[derive(Debug)]
 pub(crate) struct SizedWorkspace<R: Rounding> {
     small: Option<CellWorkspace<16, R>>,
+    #[cfg(feature = "forms-of-32")]
     medium: Option<CellWorkspace<32, R>>,
     large: Option<CellWorkspace<64, R>>,
 }
@@ -34,6 +35,7 @@ pub(crate) struct SizedWorkspace<R: Rounding> {
 /// The storage for a number of symbols.
 enum Fitting<'a, R: Rounding> {
     Small(&'a mut CellWorkspace<16, R>),
+    #[cfg(feature = "forms-of-32")]
     Medium(&'a mut CellWorkspace<32, R>),
     Large(&'a mut CellWorkspace<64, R>),
 }
@@ -55,6 +57,7 @@ impl<R: Rounding> Workspaces<R> {
         for mut place in self.places.iter().filter_map(|place| place.try_lock().ok()) {
             match place.space.prepare(robot) {
                 Fitting::Small(space) => space.reserve(bodies),
+                #[cfg(feature = "forms-of-32")]
                 Fitting::Medium(space) => space.reserve(bodies),
                 Fitting::Large(space) => space.reserve(bodies),
             }
@@ -73,13 +76,19 @@ impl<R: Rounding> Workspaces<R> {
 
 impl<R: Rounding> SizedWorkspace<R> {
     pub(crate) fn empty() -> Self {
-        Self { small: None, medium: None, large: None }
+        Self {
+            small: None,
+            #[cfg(feature = "forms-of-32")]
+            medium: None,
+            large: None,
+        }
     }
 
     /// The storage for `robot`, there or made.
     fn prepare(&mut self, robot: &Arm) -> Fitting<'_, R> {
         match symbols(robot.dof()) {
             0..=16 => Fitting::Small(self.small.get_or_insert_with(|| CellWorkspace::new(robot)).fit(robot)),
+            #[cfg(feature = "forms-of-32")]
             17..=32 => {
                 Fitting::Medium(self.medium.get_or_insert_with(|| CellWorkspace::new(robot)).fit(robot))
             }
@@ -91,6 +100,7 @@ impl<R: Rounding> SizedWorkspace<R> {
     pub(crate) fn evaluate(&mut self, problem: &Problem<'_>, span: Span, report: &mut CellReport) {
         match self.prepare(problem.robot) {
             Fitting::Small(space) => report.fill(problem, span, space),
+            #[cfg(feature = "forms-of-32")]
             Fitting::Medium(space) => report.fill(problem, span, space),
             Fitting::Large(space) => report.fill(problem, span, space),
         }

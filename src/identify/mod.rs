@@ -5,12 +5,14 @@
 //! wrong without harm; [`bounds`] joins the two; [`physics`] is the case without data. [`window`] turns measurements
 //! into rows of data and carries the other half of the proof; [`identifier`] keeps the books.
 
+#[cfg(feature = "studies")]
 pub mod additive;
 pub mod bounds;
 pub mod certificate;
 mod collector;
 mod correlated;
 mod error;
+#[cfg(feature = "studies")]
 pub mod factor;
 pub mod identifier;
 pub mod motion;

@@ -18,6 +18,7 @@ pub mod motor_loops;
 pub mod moving;
 pub mod prepared_set;
 pub mod roundoff;
+mod sized;
 pub mod strips;
 pub mod swept;
 pub mod torque;
@@ -28,6 +29,7 @@ mod workspace;
 
 pub use cell::{Cell, Joints, Span, symbols};
 pub use prepared_set::PreparedSet;
+pub(crate) use sized::sized;
 pub use tracking::TrackingTube;
 pub use tube::Tube;
 pub use workspace::CellWorkspace;

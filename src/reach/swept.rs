@@ -8,11 +8,12 @@ use crate::enclose::{Affine, Counted};
 use crate::robot::Arm;
 use crate::trajectory::Pieces;
 
-use super::cell::{Cell, Span, TIME, symbols};
+use super::cell::{Cell, Span, TIME};
 use super::extent::growth;
 use super::links::sweep_capsules;
 use super::momentum::{self, MomentumReport, MomentumTube, MomentumWorkspace};
 use super::prepared_set::PreparedSet;
+use super::sized;
 use super::tube::Tube;
 
 /// One capsule over a span of time. While time goes from the span's start to its end each end of its axis goes from its place in `start` to that in
@@ -32,14 +33,10 @@ type Ends<const N: usize> = [[Affine<N, Counted>; 3]; 2];
 
 /// Every capsule of [`Arm::shapes`] over `span`, in that order. The robot has at most [`super::cell::MAX_JOINTS`] joints.
 pub fn swept_capsules(robot: &Arm, tube: &Tube, curve: Pieces<'_>, span: Span) -> Vec<SweptCapsule> {
-    match symbols(robot.dof()) {
-        0..=16 => sized::<16>(robot, tube, curve, span),
-        17..=32 => sized::<32>(robot, tube, curve, span),
-        _ => sized::<64>(robot, tube, curve, span),
-    }
+    sized!(robot, N => swept::<N>(robot, tube, curve, span))
 }
 
-fn sized<const N: usize>(robot: &Arm, tube: &Tube, curve: Pieces<'_>, span: Span) -> Vec<SweptCapsule> {
+fn swept<const N: usize>(robot: &Arm, tube: &Tube, curve: Pieces<'_>, span: Span) -> Vec<SweptCapsule> {
     let cell = Cell::<N, Counted>::new(robot, tube, curve, span);
     let mut motion: Motion<Affine<N, Counted>> = Motion::new(robot);
     motion.place(robot, &cell.q);
@@ -55,14 +52,10 @@ pub fn swept_capsules_momentum(
     tube: &MomentumTube,
     (curve, span): (Pieces<'_>, Span),
 ) -> Option<Vec<SweptCapsule>> {
-    match symbols(robot.dof()) {
-        0..=16 => sized_momentum::<16>(robot, set, tube, (curve, span)),
-        17..=32 => sized_momentum::<32>(robot, set, tube, (curve, span)),
-        _ => sized_momentum::<64>(robot, set, tube, (curve, span)),
-    }
+    sized!(robot, N => swept_momentum::<N>(robot, set, tube, (curve, span)))
 }
 
-fn sized_momentum<const N: usize>(
+fn swept_momentum<const N: usize>(
     robot: &Arm,
     set: &PreparedSet,
     tube: &MomentumTube,

@@ -7,16 +7,23 @@
 //! duality gap; [`robust`] weighs samples of several joints.
 
 pub mod balance;
+#[cfg(feature = "studies")]
 pub mod barrier;
+#[cfg(feature = "studies")]
 pub mod base;
 pub mod consistent;
 mod error;
+#[cfg(feature = "studies")]
 pub mod filter;
 pub mod foresee;
+#[cfg(feature = "studies")]
 pub mod gravity;
+#[cfg(feature = "studies")]
 pub mod inverse;
 pub mod least_squares;
+#[cfg(feature = "studies")]
 pub mod primal_dual;
+#[cfg(feature = "studies")]
 pub mod robust;
 
 pub use error::RegressionError;

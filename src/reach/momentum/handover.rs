@@ -60,10 +60,11 @@
 
 use crate::enclose::{Affine, Interval, Rounding};
 use crate::inertia::{ARMATURE, COULOMB, INERTIAL, OFFSET, VISCOUS};
-use crate::reach::cell::{Joints, TIME, symbols};
+use crate::reach::cell::{Joints, TIME};
 use crate::reach::law::{TorqueRow, Upward, sums};
 use crate::reach::prepared_set::PreparedSet;
 use crate::reach::roundoff::LAW_ROUNDOFF;
+use crate::reach::sized;
 use crate::reach::upward::{add_up, mul_up, sum_up};
 use crate::robot::Arm;
 use crate::scalar::Scalar;
@@ -197,11 +198,7 @@ pub fn handover<R: Rounding>(
     before: &MomentumPredecessor<'_>,
     (set, curve): (&PreparedSet, Pieces<'_>),
 ) -> Option<Handover> {
-    match symbols(robot.dof()) {
-        0..=16 => Switch::<16, R>::new(robot, before, (set, curve)).handover(),
-        17..=32 => Switch::<32, R>::new(robot, before, (set, curve)).handover(),
-        _ => Switch::<64, R>::new(robot, before, (set, curve)).handover(),
-    }
+    sized!(robot, N => Switch::<N, R>::new(robot, before, (set, curve)).handover())
 }
 
 /// Both desired motions about the time of the switch.
