@@ -9,9 +9,14 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::de::{DeserializeOwned, Error as _};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Error};
+
+mod typed;
+
+pub(crate) use typed::from_text;
+use typed::{Mistake, from_table};
 
 /// Files that may extend one another in a row.
 const DEPTH: usize = 8;
@@ -148,7 +153,7 @@ impl Layers {
     /// # Errors
     /// [`Fault::Parse`] names the key and the lowest file in which it is at fault: its line where that file extends no other, and
     /// the file asked for where it is another.
-    pub fn parse<T: for<'de> Deserialize<'de>>(&self, without: &[&str]) -> Result<T, Fault> {
+    pub fn parse<T: DeserializeOwned>(&self, without: &[&str]) -> Result<T, Fault> {
         let said = match self.merged::<T>(0, without) {
             Ok(whole) => return Ok(whole),
             Err(error) => error.to_string(),
@@ -160,9 +165,9 @@ impl Layers {
         // Alone, a file without its variant may lack what that states.
         if at + 1 == self.files.len()
             && self.item.is_none()
-            && let Err(error) = alone::<T>(text, without)
+            && let Err(said) = alone::<T>(text, without)
         {
-            message = error.to_string();
+            message = said;
         }
         message.truncate(message.trim_end().len());
         if at > 0 {
@@ -189,10 +194,10 @@ impl Layers {
     }
 
     /// The files from number `from` down as a `T`.
-    fn merged<T: for<'de> Deserialize<'de>>(&self, from: usize, without: &[&str]) -> Result<T, Error> {
-        let mut whole = DeTable::parse("")?;
+    fn merged<T: DeserializeOwned>(&self, from: usize, without: &[&str]) -> Result<T, Mistake> {
+        let mut whole = DeTable::parse("").map_err(Mistake::custom)?;
         for file in self.files[from..].iter().rev() {
-            let mut above = DeTable::parse(&file.text)?.into_inner();
+            let mut above = DeTable::parse(&file.text).map_err(Mistake::custom)?.into_inner();
             above.remove(KEY);
             if file.path != self.files[0].path {
                 let folder = file.path.parent().unwrap_or(Path::new(""));
@@ -213,23 +218,15 @@ impl Layers {
             }
         }
         without.iter().for_each(|key| drop(whole.get_mut().remove(*key)));
-        // As from a text and not from a `toml::Table`: each type is compiled for one deserializer and not for two, of which this crate's machine code would
-        // have a tenth more.
-        T::deserialize(toml::Deserializer::from(whole))
+        from_table(whole)
     }
 }
 
-/// A file that extends no other as a `T`, from its text: errors name the line.
-fn alone<T: for<'de> Deserialize<'de>>(text: &str, without: &[&str]) -> Result<T, Error> {
-    let contents = || {
-        let mut table = DeTable::parse(text)?;
-        without.iter().for_each(|key| drop(table.get_mut().remove(*key)));
-        T::deserialize(toml::Deserializer::from(table))
-    };
-    contents().map_err(|mut error: Error| {
-        error.set_input(Some(text));
-        error
-    })
+/// A file that extends no other as a `T`, from its text: mistakes name the line.
+fn alone<T: DeserializeOwned>(text: &str, without: &[&str]) -> Result<T, String> {
+    let mut table = DeTable::parse(text).map_err(|error| error.to_string())?;
+    without.iter().for_each(|key| drop(table.get_mut().remove(*key)));
+    from_table(table).map_err(|mistake| mistake.in_text(text))
 }
 
 fn unreadable(path: &Path, error: &Error) -> Fault {
@@ -280,6 +277,8 @@ fn place(value: &mut DeValue<'_>, path: &str, folder: &Path) {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+
+    use serde::Deserialize;
 
     use super::*;
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::control::{AdaptiveGains, AdaptiveRobustGains, PidGains};
+use crate::extend::from_text;
 use crate::horizon::ExciteCriterion;
 use crate::identify::Method;
 use crate::plan::propose::ConstraintModel;
@@ -219,9 +220,9 @@ impl MethodPreset {
 
     /// Reads the text of a file and checks it.
     fn parse(text: &str, path: &Path) -> Result<Self, PresetError> {
-        let preset: Self = toml::from_str(text).map_err(|error| PresetError::Parse {
+        let preset: Self = from_text(text).map_err(|message| PresetError::Parse {
             path: path.to_path_buf(),
-            message: error.to_string().trim_end().to_owned(),
+            message: message.trim_end().to_owned(),
         })?;
         let refuse = |(field, reason): (&str, String)| PresetError::Field {
             path: path.to_path_buf(),

@@ -31,6 +31,7 @@ use thiserror::Error;
 
 use super::arm::Arm;
 use super::words::{PayloadWords, StatedPayload, ToolFrames};
+use crate::extend::from_text;
 use crate::inertia::pseudo::check_physical;
 use crate::inertia::{INERTIAL, ParameterSet};
 
@@ -124,8 +125,8 @@ impl Prior {
     pub fn load(path: &Path) -> Result<Self, PriorError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| PriorError::Read { path: path.to_owned(), source })?;
-        let prior: Self = toml::from_str(&text)
-            .map_err(|e| PriorError::Parse { path: path.to_owned(), message: e.to_string() })?;
+        let prior: Self =
+            from_text(&text).map_err(|message| PriorError::Parse { path: path.to_owned(), message })?;
         Ok(prior.in_folder(path.parent().unwrap_or(Path::new(""))))
     }
 

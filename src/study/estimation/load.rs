@@ -11,10 +11,10 @@ use super::file::{self, File, Numbers};
 use super::footing::{Stamps, Stands};
 use super::log::Samples;
 use super::motors::Whole;
-use serde::Deserialize;
 
 use crate::estimate::error::EstimateError;
 use crate::estimate::solver::{Rollout, SolverOptions};
+use crate::extend::from_text;
 use crate::inertia::INERTIAL;
 use crate::multibody::equations::ParameterEquation;
 use crate::multibody::parameters::ParameterMap;
@@ -119,14 +119,13 @@ impl File {
         let text =
             std::fs::read_to_string(path).map_err(|e| problem("the file", format!("cannot be read: {e}")))?;
         let file: File = if changes.is_empty() {
-            toml::from_str(&text).map_err(|e| problem("TOML", e.to_string()))?
+            from_text(&text).map_err(|e| problem("TOML", e))?
         } else {
             let mut table: toml::Table = toml::from_str(&text).map_err(|e| problem("TOML", e.to_string()))?;
             changes.iter().for_each(|change| lay_over(&mut table, change));
             let refuse = |reason: String| problem("TOML with its changes", reason);
             let text = toml::to_string(&table).map_err(|e| refuse(e.to_string()))?;
-            let whole = toml::de::DeTable::parse(&text).map_err(|e| refuse(e.to_string()))?;
-            File::deserialize(toml::Deserializer::from(whole)).map_err(|e| refuse(e.to_string()))?
+            from_text(&text).map_err(refuse)?
         };
         if file.schema != file::SCHEMA {
             return Err(problem("schema", format!("{}, expected {}", file.schema, file::SCHEMA)));

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use nalgebra::{Rotation3, UnitQuaternion, Vector3};
-use serde::Deserialize;
 
 use super::MechanismStudy;
 use super::file::{
@@ -17,7 +16,7 @@ use crate::discrete::{
 };
 use crate::estimate::error::EstimateError;
 use crate::estimate::solver::SolverOptions;
-use crate::extend::{Disk, Fault, Layers};
+use crate::extend::{Disk, Fault, Layers, from_text};
 use crate::simulate::{MechanismPlan, MechanismPlant, MechanismRecording, Sealed, record_mechanism};
 use crate::study::estimation::{field_error, lay_over};
 
@@ -130,9 +129,7 @@ impl<'a> Reader<'a> {
             changes.iter().for_each(|change| lay_over(&mut table, change));
             let refuse = |reason: String| field_error(path, "TOML with its changes", reason);
             let text = toml::to_string(&table).map_err(|e| refuse(e.to_string()))?;
-            let whole = toml::de::DeTable::parse(&text).map_err(|e| refuse(e.to_string()))?;
-            MechanismProblem::deserialize(toml::Deserializer::from(whole))
-                .map_err(|e| refuse(e.to_string()))?
+            from_text(&text).map_err(refuse)?
         };
         let reader = Self { path, file };
         if reader.file.schema != SCHEMA {
@@ -245,8 +242,7 @@ impl<'a> Reader<'a> {
         let path = self.near(&self.file.mechanism);
         let text = std::fs::read_to_string(&path)
             .map_err(|e| self.field("mechanism", format!("`{}` cannot be read: {e}", path.display())))?;
-        let file: MechanismFile =
-            toml::from_str(&text).map_err(|e| field_error(&path, "TOML", e.to_string()))?;
+        let file: MechanismFile = from_text(&text).map_err(|e| field_error(&path, "TOML", e))?;
         if file.schema != SCHEMA {
             return Err(field_error(&path, "schema", format!("{}, expected {SCHEMA}", file.schema)));
         }
