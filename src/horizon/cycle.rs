@@ -21,7 +21,6 @@ use crate::trajectory::JointState;
 
 use super::hardware::{Hardware, Reading, Sighting};
 
-mod boxed;
 mod clock;
 mod encoders;
 pub(super) mod inline;

@@ -64,7 +64,7 @@ pub(crate) fn run_realtime_within<H: Hardware + Send>(
     Ok(thread::scope(|scope| {
         let thread = scope.spawn(move || control.run());
         // At its end the run lets go of the rings, which ends the other thread.
-        let mut record = beginning.run(remote, &options, observer);
+        let mut record = beginning.run(Box::new(remote), &options, observer);
         match thread.join() {
             Ok(times) => record.ticks = Some(times),
             Err(panic) => std::panic::resume_unwind(panic),

@@ -106,7 +106,7 @@ pub(crate) fn run_within<H: Hardware>(
 ) -> Result<Record, RunError> {
     let beginning = Beginning::new(task, options, observer)?;
     let cycles = Inline::new(beginning.cycle(hardware)?);
-    Ok(beginning.run(cycles, options, observer))
+    Ok(beginning.run(Box::new(cycles), options, observer))
 }
 
 /// All that a run needs before its first tick.
@@ -174,11 +174,11 @@ impl Beginning {
     }
 
     /// The run itself.
-    pub(super) fn run<C: Cycles>(
+    pub(super) fn run<'a>(
         self,
-        cycles: C,
+        cycles: Box<dyn Cycles + 'a>,
         options: &RunOptions,
-        observer: &mut dyn Observer,
+        observer: &'a mut dyn Observer,
     ) -> Record {
         let clock = self.clock;
         let mut runner = self.runner(cycles, options, Box::new(observer));
@@ -186,12 +186,12 @@ impl Beginning {
         runner.finish(outcome, reason, clock)
     }
 
-    fn runner<'a, C: Cycles>(
+    fn runner<'a>(
         self,
-        cycles: C,
+        cycles: Box<dyn Cycles + 'a>,
         options: &RunOptions,
         observer: Box<dyn Observer + 'a>,
-    ) -> Runner<'a, C> {
+    ) -> Runner<'a> {
         let mut task = self.task;
         let path = task.path.clone();
         if let Some(path) = &path {
@@ -260,12 +260,12 @@ struct Pending {
     phase: TaskPhase,
 }
 
-struct Runner<'a, C> {
+struct Runner<'a> {
     task: Arc<Task>,
     robot: Arc<Arm>,
     /// The law that plans are made for.
     law: Law,
-    cycles: C,
+    cycles: Box<dyn Cycles + 'a>,
     /// What may be true before the first measurement.
     prior: ParameterSet,
     /// Where something is held.
@@ -296,7 +296,7 @@ struct Runner<'a, C> {
     timed: bool,
 }
 
-impl<C: Cycles> Runner<'_, C> {
+impl Runner<'_> {
     /// Planning periods until the end; returns the outcome as far as the runner can know it.
     fn drive(&mut self) -> (Outcome, Option<String>) {
         self.weigh_payload();

@@ -3,7 +3,7 @@
 use crate::inertia::ParameterSet;
 use crate::recording::Sample;
 
-use super::super::cycle::{Cycles, Doing, EncoderFault, Row};
+use super::super::cycle::{Doing, EncoderFault, Row};
 use super::super::event::Event;
 use super::super::evidence::{self, Evidence};
 use super::super::learn::Learner;
@@ -14,7 +14,7 @@ use super::{Active, Runner};
 /// Ticks between two progress events: ten a second at 1 kHz, as fast as anybody reads.
 const EXECUTING_EVERY: u64 = 100;
 
-impl<C: Cycles> Runner<'_, C> {
+impl Runner<'_> {
     /// Measures the torques that hold the arm at its start, for as long as the scenario says. Rows of data over that time know of no
     /// motion, and of friction only that it is at most F_c either way ([`crate::identify::window`]).
     pub(super) fn weigh_payload(&mut self) {

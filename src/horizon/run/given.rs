@@ -11,7 +11,6 @@ use crate::plan::route::Route;
 use crate::reach::PreparedSet;
 use crate::trajectory::{Bezier, JointState, PiecewiseBezier};
 
-use super::super::cycle::Cycles;
 use super::super::outcome::TaskPhase;
 use super::planning::Candidate;
 use super::{Active, Runner};
@@ -20,7 +19,7 @@ use super::{Active, Runner};
 /// between two plans may jump by.
 const SAME_RAD: f64 = 1e-12;
 
-impl<C: Cycles> Runner<'_, C> {
+impl Runner<'_> {
     /// What the next plan is for, with a path and everything learnt; `None` while the running one is to be executed further.
     pub(super) fn purpose_with_path(&self, active: Option<&Active>) -> Option<TaskPhase> {
         match active {

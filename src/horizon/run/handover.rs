@@ -7,11 +7,11 @@ use crate::plan::Plan;
 use crate::plan::saved::PlanStart;
 use crate::reach::PreparedSet;
 
-use super::super::cycle::{Cycles, Handover, Starts};
+use super::super::cycle::{Handover, Starts};
 use super::super::outcome::TaskPhase;
 use super::{Active, Pending, Runner, STALLED_RAD};
 
-impl<C: Cycles> Runner<'_, C> {
+impl Runner<'_> {
     /// Looks at ticks that have been while nobody followed a plan: the arm stood, and somebody was busy.
     pub(super) fn catch_up(&mut self) {
         let heard = self.weighing_ticks() > 0;

@@ -20,7 +20,6 @@ use crate::reach::{PreparedSet, TrackingTube};
 use crate::robot::{Arm, Scene};
 use crate::trajectory::{Bezier, JointState, PiecewiseBezier};
 
-use super::super::cycle::Cycles;
 use super::planning::Candidate;
 use super::{Active, Runner};
 
@@ -83,7 +82,7 @@ impl Active {
     }
 }
 
-impl<C: Cycles> Runner<'_, C> {
+impl Runner<'_> {
     /// Where the plan starts that is made now.
     pub(super) fn plan_start(&self) -> PlanStart {
         let after = |active: &Active| PlanStart::AfterTicks(self.switch_ticks(active));

@@ -11,7 +11,6 @@ use crate::reach::{Joints, PreparedSet, TrackingTube};
 use crate::robot::Scene;
 use crate::trajectory::{Bezier, JointState, Pieces, PiecewiseBezier};
 
-use super::super::cycle::Cycles;
 use super::super::event::Event;
 use super::super::outcome::TaskPhase;
 use super::super::record::{Margins, PlanSummary};
@@ -50,7 +49,7 @@ impl From<MomentumProposal> for Candidate {
     }
 }
 
-impl<C: Cycles> Runner<'_, C> {
+impl Runner<'_> {
     /// Searches the way while the arm still stands: no plan runs out meanwhile, so it may take as long as all the periods
     /// in which planning may fail. `Err` says that there is none, as far as the search can tell.
     pub(super) fn look_for_a_way(&mut self) -> Result<(), String> {

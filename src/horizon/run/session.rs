@@ -33,7 +33,7 @@ pub(crate) enum Ending {
 
 /// Rest, drives, weighing, ways and lessons, in any order.
 pub(crate) struct Session<'a> {
-    runner: Runner<'a, Box<dyn Cycles + 'a>>,
+    runner: Runner<'a>,
     thread: Option<JoinHandle<TickTimes>>,
     clock: Instant,
 }
@@ -222,7 +222,7 @@ impl<'a> Session<'a> {
     }
 }
 
-impl<C: Cycles> Runner<'_, C> {
+impl Runner<'_> {
     /// Looks at ticks that have been while nobody followed them: the arm rested, and somebody was busy. Where there were too many of them the latest are lost, so the
     /// next one is waited for.
     fn follow_up(&mut self) {

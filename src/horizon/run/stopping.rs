@@ -2,11 +2,11 @@
 
 use crate::control::StopReason;
 
-use super::super::cycle::{Cycles, Doing, LONGEST_STOP_S, Row, STANDS_S};
+use super::super::cycle::{Doing, LONGEST_STOP_S, Row, STANDS_S};
 use super::super::evidence::{self, Broken, StopRecord};
 use super::Runner;
 
-impl<C: Cycles> Runner<'_, C> {
+impl Runner<'_> {
     /// Writes down why the tube is given up at this tick.
     pub(super) fn give_up(&mut self, reason: StopReason, row: &Row) {
         let t = row.t;

@@ -5,7 +5,6 @@
 
 use crate::trajectory::JointState;
 
-use super::super::cycle::Cycles;
 use super::super::event::Event;
 use super::super::outcome::TaskPhase;
 use super::super::record::WaitRecord;
@@ -24,10 +23,10 @@ pub(super) struct Waiting {
     pub(super) plans: usize,
 }
 
-impl<C: Cycles> Runner<'_, C> {
+impl Runner<'_> {
     /// Looks where the obstacles are. One that is farther away from where it was than its speed allows is a broken assumption.
     pub(super) fn look_around(&mut self) {
-        let broken = self.surroundings.refresh(&mut self.cycles).err();
+        let broken = self.surroundings.refresh(&mut *self.cycles).err();
         self.record.breaks(broken.map(|broken| *broken));
     }
 
