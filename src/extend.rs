@@ -15,6 +15,7 @@ use toml::de::{DeTable, DeValue, Error};
 
 mod typed;
 
+#[cfg(feature = "arm")]
 pub(crate) use typed::from_text;
 use typed::{Mistake, from_table};
 

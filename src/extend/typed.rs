@@ -29,6 +29,7 @@ struct Said {
 }
 
 /// The type that a text holds; or what is wrong with it, in words that name the line.
+#[cfg(feature = "arm")]
 pub(crate) fn from_text<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     let table = DeTable::parse(text).map_err(|error| error.to_string())?;
     from_table(table).map_err(|mistake| mistake.in_text(text))
