@@ -55,7 +55,7 @@ fn read(path: &str) -> Workload {
 }
 
 /// Sum of all entries, each times a number that depends on its place.
-fn weigh(values: &[f64]) -> f64 {
+fn checksum(values: &[f64]) -> f64 {
     values.iter().enumerate().map(|(k, x)| ((k + 1) as f64).sin() * x).sum()
 }
 
@@ -96,17 +96,17 @@ fn measure(work: &Workload, seconds: f64) {
     let run = |s: &State, (space, tau): &mut (Workspace, Vec<f64>)| {
         space.inverse_dynamics(robot, &s.q, &s.v, &s.a, &theta, tau);
     };
-    report(work, seconds, "rnea", &mut (space.clone(), vec![0.0; n]), run, |(_, tau)| weigh(tau));
+    report(work, seconds, "rnea", &mut (space.clone(), vec![0.0; n]), run, |(_, tau)| checksum(tau));
 
     let run = |s: &State, (space, mass): &mut (Workspace, Vec<f64>)| {
         space.mass_matrix(robot, &s.q, &theta, mass);
     };
-    report(work, seconds, "crba", &mut (space.clone(), vec![0.0; n * n]), run, |(_, mass)| weigh(mass));
+    report(work, seconds, "crba", &mut (space.clone(), vec![0.0; n * n]), run, |(_, mass)| checksum(mass));
 
     let run = |s: &State, (space, a): &mut (Workspace, Vec<f64>)| {
         space.forward_dynamics(robot, &s.q, &s.v, &s.tau, &theta, a);
     };
-    report(work, seconds, "aba", &mut (space.clone(), vec![0.0; n]), run, |(_, a)| weigh(a));
+    report(work, seconds, "aba", &mut (space.clone(), vec![0.0; n]), run, |(_, a)| checksum(a));
 
     let columns = INERTIAL * robot.bodies();
     let run = |s: &State, (motion, y): &mut (Motion<f64>, Vec<f64>)| {
@@ -115,7 +115,7 @@ fn measure(work: &Workload, seconds: f64) {
     };
     let torque = |(_, y): &(Motion<f64>, Vec<f64>)| {
         let rows = y.chunks(columns);
-        weigh(&rows.map(|row| row.iter().zip(&theta).map(|(y, x)| y * x).sum()).collect::<Vec<f64>>())
+        checksum(&rows.map(|row| row.iter().zip(&theta).map(|(y, x)| y * x).sum()).collect::<Vec<f64>>())
     };
     let scratch = &mut (Motion::new(robot), vec![0.0; columns * n]);
     report(work, seconds, "torque_regressor", scratch, run, torque);
@@ -123,13 +123,13 @@ fn measure(work: &Workload, seconds: f64) {
     let run = |s: &State, out: &mut InverseDerivatives| {
         space.inverse_dynamics_derivatives(robot, &s.q, &s.v, &s.a, &theta, out);
     };
-    let result = |out: &InverseDerivatives| weigh(&out.by_q) + weigh(&out.by_v) + weigh(&out.mass);
+    let result = |out: &InverseDerivatives| checksum(&out.by_q) + checksum(&out.by_v) + checksum(&out.mass);
     report(work, seconds, "rnea_derivatives", &mut InverseDerivatives::new(robot), run, result);
 
     let run = |s: &State, out: &mut ForwardDerivatives| {
         space.forward_dynamics_derivatives(robot, &s.q, &s.v, &s.tau, &theta, out);
     };
-    let result = |out: &ForwardDerivatives| weigh(&out.by_q) + weigh(&out.by_v) + weigh(&out.by_tau);
+    let result = |out: &ForwardDerivatives| checksum(&out.by_q) + checksum(&out.by_v) + checksum(&out.by_tau);
     report(work, seconds, "aba_derivatives", &mut ForwardDerivatives::new(robot), run, result);
 }
 

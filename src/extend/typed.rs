@@ -1,7 +1,8 @@
 //! Types from the tables of a TOML file.
 //!
 //! `toml` reads the text; what its tables say becomes a type here. It could do that as well, but each of the crate's types would be compiled into several times as
-//! much machine code there: whatever may be asked for, all kinds of values are looked at. That took an eighth of the time that the program takes to compile.
+//! much machine code there: whatever may be asked for, all kinds of values are looked at. That was an eighth of what compiling the library for `cargo try` takes:
+//! 111 in place of 97 CPU-seconds by `cargo rustc --lib --profile quick --no-default-features --features cli` after `touch src/lib.rs`.
 //! Here a number that is asked for is looked for as a number alone.
 
 use std::fmt;

@@ -2,7 +2,7 @@
 
 /// `work` with the constant `N`, the length of forms that holds the symbols of `robot`.
 ///
-/// Without the feature `forms-of-32` there are two lengths, and proofs of 8 to 15 joints are made in the longer one. A longer form bounds the same: what it has more is zero.
+/// Without the feature `forms-of-32` there are two lengths, and proofs of 8 to 15 joints are made in the longer one. A longer form bounds the same but for rounding: what it has more is zero.
 macro_rules! sized {
     ($robot:expr, $n:ident => $work:expr) => {
         match $crate::reach::symbols($robot.dof()) {
