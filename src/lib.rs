@@ -92,12 +92,14 @@
 //! - `cli` (default): the program.
 //! - `studies` (default): what is done at a desk: estimates ([`estimate`], [`multibody`]), studies of recordings ([`study`], [`discrete`]),
 //!   exciting motions, tuning, calibration ([`calibrate`]) and campaigns. Without it, compiling takes half of the time; the program runs scenarios and verifies proofs.
-//! - `forms-of-32` (default): proofs of arms of 8 to 15 joints take less time; compiling takes a twentieth longer.
+//! - `many-joints` (default): proofs of arms of 8 to 31 joints; without it an arm has 7 at most, and a tenth less is to be compiled.
 //! - `mcap` (default): recordings in MCAP files.
 //! - `inari`: a second, independently written arithmetic to verify proofs with.
 //!
 //! What the guarantee assumes is in `docs/concepts/guarantee.md`; each proof stands in the documentation of the module that relies on it.
 #![deny(missing_docs)]
+// `src/main.rs` says why.
+#![cfg(not(surelift_program))]
 // The default build tells what is dead. What studies alone call is there for them.
 #![cfg_attr(all(feature = "arm", not(feature = "studies")), allow(dead_code))]
 

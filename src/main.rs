@@ -1,7 +1,23 @@
 //! The command-line program; everything is in [`surelift::cli`].
+//!
+//! With `--cfg surelift_program`, which `cargo try` sets (`.cargo/config.toml`), the library is empty and its modules are the program's own.
+//! Of a library all that is public is compiled, of a program what it uses: a tenth less.
+#![cfg_attr(surelift_program, allow(dead_code, unused_imports))]
 
 use std::process::ExitCode;
 
+#[cfg(not(surelift_program))]
+use surelift::cli;
+
+/// Modules of the library, but those of the feature `studies`.
+macro_rules! own_modules {
+    ($($name:ident)*) => { $(#[cfg(surelift_program)] mod $name;)* };
+}
+own_modules! {
+    benchmark certify cli control dynamics enclose extend family horizon identify inertia linear plan reach recording regression report
+    robot scalar scenario simulate trajectory
+}
+
 fn main() -> ExitCode {
-    surelift::cli::main()
+    cli::main()
 }

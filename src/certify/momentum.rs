@@ -24,7 +24,7 @@ use rayon::prelude::*;
 
 use crate::enclose::{Counted, Rounding, environment};
 use crate::reach::block::Block;
-use crate::reach::cell::MAX_JOINTS;
+use crate::reach::cell::joints_fault;
 use crate::reach::momentum::{
     BoundedTube, CellOutlook, Handover, MomentumPredecessor, MomentumReport, MomentumTube, MomentumWorkspace,
     NeededAtStart, StateBounds, accelerations,
@@ -421,9 +421,7 @@ fn tube_margins(report: &MomentumReport, tube: &MomentumTube) -> Vec<(Constraint
 /// Refuses what the proof does not cover, by name.
 fn check(robot: &Arm, set: &PreparedSet, scene: &Scene, curve: Pieces<'_>) -> Result<(), String> {
     let (n, name) = (robot.dof(), &robot.name);
-    if n > MAX_JOINTS {
-        return Err(format!("robot '{name}' has {n} joints, above {MAX_JOINTS}"));
-    }
+    joints_fault(name, n).map_or(Ok(()), Err)?;
     if let Some(fault) = scene.obstacles.iter().find_map(Zonotope3::fault) {
         return Err(fault);
     }

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use crate::enclose::{Counted, Rounding, environment};
 use crate::inertia::ParameterSet;
-use crate::reach::cell::MAX_JOINTS;
+use crate::reach::cell::joints_fault;
 use crate::reach::law::Law;
 use crate::reach::upward::mul_up;
 use crate::reach::{PreparedSet, Span, Tube};
@@ -67,7 +67,7 @@ fn check(
     scene.obstacles.iter().find_map(Zonotope3::fault).map_or(Ok(()), Err)?;
     let ensure = |good: bool, fault: &dyn Fn() -> String| if good { Ok(()) } else { Err(fault()) };
     let (n, gains, own) = (robot.dof(), &tube.gains, &robot.gains());
-    ensure(n <= MAX_JOINTS, &|| format!("robot '{}' has {n} joints, above {MAX_JOINTS}", robot.name))?;
+    joints_fault(&robot.name, n).map_or(Ok(()), Err)?;
     let (drift, acceleration) = (&tube.drift_nm, &tube.acceleration_bound);
     let (floor, lag) = (&tube.inertia_floor, &tube.lag_floor);
     let sizes = [("points", curve.dof()), ("inertia_floor", floor.len()), ("lag_floor", lag.len())];

@@ -27,16 +27,18 @@ pub(crate) struct ThreadWorkspace<R: Rounding> {
 #[derive(Debug)]
 pub(crate) struct SizedWorkspace<R: Rounding> {
     small: Option<CellWorkspace<16, R>>,
-    #[cfg(feature = "forms-of-32")]
+    #[cfg(feature = "many-joints")]
     medium: Option<CellWorkspace<32, R>>,
+    #[cfg(feature = "many-joints")]
     large: Option<CellWorkspace<64, R>>,
 }
 
 /// The storage for a number of symbols.
 enum Fitting<'a, R: Rounding> {
     Small(&'a mut CellWorkspace<16, R>),
-    #[cfg(feature = "forms-of-32")]
+    #[cfg(feature = "many-joints")]
     Medium(&'a mut CellWorkspace<32, R>),
+    #[cfg(feature = "many-joints")]
     Large(&'a mut CellWorkspace<64, R>),
 }
 
@@ -57,8 +59,9 @@ impl<R: Rounding> Workspaces<R> {
         for mut place in self.places.iter().filter_map(|place| place.try_lock().ok()) {
             match place.space.prepare(robot) {
                 Fitting::Small(space) => space.reserve(bodies),
-                #[cfg(feature = "forms-of-32")]
+                #[cfg(feature = "many-joints")]
                 Fitting::Medium(space) => space.reserve(bodies),
+                #[cfg(feature = "many-joints")]
                 Fitting::Large(space) => space.reserve(bodies),
             }
             place.report.clearances.clear();
@@ -78,8 +81,9 @@ impl<R: Rounding> SizedWorkspace<R> {
     pub(crate) fn empty() -> Self {
         Self {
             small: None,
-            #[cfg(feature = "forms-of-32")]
+            #[cfg(feature = "many-joints")]
             medium: None,
+            #[cfg(feature = "many-joints")]
             large: None,
         }
     }
@@ -87,12 +91,13 @@ impl<R: Rounding> SizedWorkspace<R> {
     /// The storage for `robot`, there or made.
     fn prepare(&mut self, robot: &Arm) -> Fitting<'_, R> {
         match symbols(robot.dof()) {
-            0..=16 => Fitting::Small(self.small.get_or_insert_with(|| CellWorkspace::new(robot)).fit(robot)),
-            #[cfg(feature = "forms-of-32")]
+            #[cfg(feature = "many-joints")]
             17..=32 => {
                 Fitting::Medium(self.medium.get_or_insert_with(|| CellWorkspace::new(robot)).fit(robot))
             }
-            _ => Fitting::Large(self.large.get_or_insert_with(|| CellWorkspace::new(robot)).fit(robot)),
+            #[cfg(feature = "many-joints")]
+            33.. => Fitting::Large(self.large.get_or_insert_with(|| CellWorkspace::new(robot)).fit(robot)),
+            _ => Fitting::Small(self.small.get_or_insert_with(|| CellWorkspace::new(robot)).fit(robot)),
         }
     }
 
@@ -100,8 +105,9 @@ impl<R: Rounding> SizedWorkspace<R> {
     pub(crate) fn evaluate(&mut self, problem: &Problem<'_>, span: Span, report: &mut CellReport) {
         match self.prepare(problem.robot) {
             Fitting::Small(space) => report.fill(problem, span, space),
-            #[cfg(feature = "forms-of-32")]
+            #[cfg(feature = "many-joints")]
             Fitting::Medium(space) => report.fill(problem, span, space),
+            #[cfg(feature = "many-joints")]
             Fitting::Large(space) => report.fill(problem, span, space),
         }
     }

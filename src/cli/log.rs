@@ -37,7 +37,21 @@ pub(super) fn start(format: EventFormat) {
     } else {
         told.with(layer.with_ansi(io::stderr().is_terminal()).with_filter(targets)).init();
     }
+    if cfg!(panic = "abort") {
+        let tell = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            tell(info);
+            leave_after_panic();
+        }));
+    }
     fault.iter().for_each(|fault| warn(fault));
+}
+
+/// What [`super::main`] does after a panic, for a build that cannot unwind: nobody could catch it there.
+fn leave_after_panic() -> ! {
+    let failure = Failure::panicked();
+    fail(&failure);
+    std::process::exit(failure.code().into());
 }
 
 fn tell_panic(info: &PanicHookInfo<'_>) {

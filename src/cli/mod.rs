@@ -125,6 +125,11 @@ impl Failure {
         Failure::Input(chain(error))
     }
 
+    /// After a panic, which has told its own story.
+    fn panicked() -> Self {
+        Self::Internal("the program panicked; please report this".to_owned())
+    }
+
     /// The exit code.
     pub fn code(&self) -> u8 {
         match self {
@@ -180,8 +185,7 @@ pub fn main() -> ExitCode {
     log::start(cli.log_format);
     // A panic has already told its story on the standard error; it still has to leave with the code of an internal
     // error, not with Rust's own 101.
-    let result = std::panic::catch_unwind(|| dispatch(cli))
-        .unwrap_or_else(|_| Err(Failure::Internal("the program panicked; please report this".to_owned())));
+    let result = std::panic::catch_unwind(|| dispatch(cli)).unwrap_or_else(|_| Err(Failure::panicked()));
     ExitCode::from(result.unwrap_or_else(|failure| {
         log::fail(&failure);
         failure.code()

@@ -11,6 +11,7 @@ use crate::inertia::{INERTIAL, ParameterSet};
 use crate::plan::Plan;
 use crate::plan::propose::{ConstraintModel, Planner};
 use crate::plan::route::{Route, Router};
+use crate::reach::cell::joints_fault;
 use crate::robot::Arm;
 use crate::trajectory::PiecewiseBezier;
 
@@ -136,7 +137,8 @@ impl Beginning {
                 "a planner with sets over all end points is there for arms whose `timing` is zero alone";
             return Err(RunError::Unproven(format!("robot '{name}': {fault}")));
         }
-        if let Some(fault) = swings_while_weighed(task) {
+        let too_many = joints_fault(&task.robot.name, task.robot.dof());
+        if let Some(fault) = too_many.or_else(|| swings_while_weighed(task)) {
             return Err(RunError::Unproven(fault));
         }
         let clock = Instant::now();

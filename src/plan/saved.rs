@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::inertia::ParameterSet;
-use crate::reach::cell::MAX_JOINTS;
+use crate::reach::cell::joints_fault;
 use crate::reach::momentum::MomentumPredecessor;
 use crate::reach::{PreparedSet, TrackingTube};
 use crate::robot::{Arm, Scene};
@@ -230,10 +230,8 @@ impl Plan {
 
     /// Its set as proof and controller use it. Sizes in a file may be any.
     fn prepared(&self) -> Result<PreparedSet, Refusal> {
-        let (n, name) = (self.robot.dof(), &self.robot.name);
-        if n > MAX_JOINTS {
-            return Err(Refusal::Unsupported(format!("robot '{name}' has {n} joints, above {MAX_JOINTS}")));
-        }
+        let n = self.robot.dof();
+        joints_fault(&self.robot.name, n).map_or(Ok(()), |fault| Err(Refusal::Unsupported(fault)))?;
         match self.set.fault(n, self.robot.parameter_count(), self.curve.duration_s()) {
             Some(fault) => Err(Refusal::Unsupported(format!("parameter set: {fault}"))),
             None => Ok(PreparedSet::new(&self.robot, &self.set)),

@@ -38,8 +38,18 @@ pub const fn symbols(dof: usize) -> usize {
     2 * dof + 1
 }
 
-/// Most joints of a robot: 64 symbols.
-pub const MAX_JOINTS: usize = 31;
+/// Most joints of a robot: 64 symbols with the feature `many-joints`, 16 without.
+pub const MAX_JOINTS: usize = if cfg!(feature = "many-joints") { 31 } else { 7 };
+
+/// Why a robot of `dof` joints is not proven, with the way out.
+pub(crate) fn joints_fault(name: &str, dof: usize) -> Option<String> {
+    let more = if cfg!(feature = "many-joints") {
+        ""
+    } else {
+        " (more with the feature `many-joints`, which `cargo run --release` has)"
+    };
+    (dof > MAX_JOINTS).then(|| format!("robot '{name}' has {dof} joints, above {MAX_JOINTS}{more}"))
+}
 
 /// One value a joint, held in place: bounds of a cell ask for no memory.
 pub type Joints<T> = ArrayVec<T, MAX_JOINTS>;

@@ -1,22 +1,23 @@
-//! Forms are as long as the robot's symbols need: 16, 32 or 64 of them.
+//! Forms are as long as the robot's symbols need: 16, 32 or 64 of them. Every length is compiled on its own; most arms need the first alone.
 
 /// `work` with the constant `N`, the length of forms that holds the symbols of `robot`.
 ///
-/// Without the feature `forms-of-32` there are two lengths, and proofs of 8 to 15 joints are made in the longer one. A longer form bounds the same but for rounding: what it has more is zero.
+/// Without the feature `many-joints` there is the shortest alone, and [`crate::reach::cell::MAX_JOINTS`] is 7: nobody comes here with more.
 macro_rules! sized {
     ($robot:expr, $n:ident => $work:expr) => {
         match $crate::reach::symbols($robot.dof()) {
-            0..=16 => {
-                const $n: usize = 16;
-                $work
-            }
-            #[cfg(feature = "forms-of-32")]
+            #[cfg(feature = "many-joints")]
             17..=32 => {
                 const $n: usize = 32;
                 $work
             }
-            _ => {
+            #[cfg(feature = "many-joints")]
+            33.. => {
                 const $n: usize = 64;
+                $work
+            }
+            _ => {
+                const $n: usize = 16;
                 $work
             }
         }
@@ -27,7 +28,7 @@ pub(crate) use sized;
 
 #[cfg(test)]
 mod tests {
-    use crate::reach::cell::{MAX_JOINTS, symbols};
+    use crate::reach::cell::{MAX_JOINTS, joints_fault, symbols};
 
     struct Arm(usize);
 
@@ -43,5 +44,12 @@ mod tests {
             let (length, needed) = (sized!(Arm(dof), N => N), symbols(dof));
             assert!(length >= needed && (length == 16 || length < 2 * needed), "{dof} joints: {length}");
         }
+    }
+
+    #[test]
+    fn an_arm_that_no_form_holds_is_refused_by_name() {
+        assert_eq!(joints_fault("long", MAX_JOINTS), None);
+        let fault = joints_fault("long", MAX_JOINTS + 1).unwrap();
+        assert!(fault.contains("robot 'long' has 32 joints, above 31"), "{fault}");
     }
 }

@@ -54,7 +54,7 @@ fn distance_bound(a: &Capsule, b: &Capsule) -> f64 {
         return f64::NEG_INFINITY;
     };
     let guess = y - x;
-    let Some(n) = Vector3::new(guess.x, guess.y, guess.z).try_normalize(1e-12) else {
+    let Some(n) = Vector3::from(guess).try_normalize(1e-12) else {
         return f64::NEG_INFINITY;
     };
     n.dot(&b.a).min(n.dot(&b.b)) - n.dot(&a.a).max(n.dot(&a.b)) - a.radius - b.radius

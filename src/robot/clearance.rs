@@ -33,12 +33,8 @@ pub struct Clearance {
     pub to: Obstruction,
 }
 
-fn glam(v: &Vector3<f64>) -> Vector {
-    Vector::new(v.x, v.y, v.z)
-}
-
 pub(super) fn segment(c: &Capsule) -> Segment {
-    Segment::new(glam(&c.a), glam(&c.b))
+    Segment::new(c.a.into(), c.b.into())
 }
 
 /// The generators of a zonotope, about its centre.
@@ -47,7 +43,7 @@ struct Centred<'a>(&'a Zonotope3);
 impl SupportMap for Centred<'_> {
     fn local_support_point(&self, direction: Vector) -> Vector {
         let zonotope = self.0;
-        glam(&(zonotope.support(&Vector3::new(direction.x, direction.y, direction.z)) - zonotope.center))
+        (zonotope.support(&direction.into()) - zonotope.center).into()
     }
 }
 
@@ -59,7 +55,7 @@ pub fn between_capsules(a: &Capsule, b: &Capsule) -> f64 {
 /// Distance from a capsule to a zonotope, metres; negative when they overlap, but not below `-radius`.
 pub fn to_zonotope(capsule: &Capsule, zonotope: &Zonotope3) -> f64 {
     let origin = zonotope.center;
-    let about = Segment::new(glam(&(capsule.a - origin)), glam(&(capsule.b - origin)));
+    let about = Segment::new((capsule.a - origin).into(), (capsule.b - origin).into());
     distance_support_map_support_map(&Pose::IDENTITY, &about, &Centred(zonotope)) - capsule.radius
 }
 

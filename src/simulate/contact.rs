@@ -84,14 +84,14 @@ impl Solid<'_> {
 
 impl SupportMap for Solid<'_> {
     fn local_support_point(&self, direction: Vector) -> Vector {
-        let u = Vector3::new(direction.x, direction.y, direction.z);
+        let u = Vector3::from(direction);
         let point = match self {
             Solid::Obstacle { zonotope, from } => zonotope.support(&u) - from,
             Solid::Part { primitive, rotation, from } => {
                 from + rotation * support(primitive, &rotation.tr_mul(&u))
             }
         };
-        Vector::new(point.x, point.y, point.z)
+        point.into()
     }
 }
 
