@@ -253,9 +253,19 @@ impl Mul for Interval {
 impl Div for Interval {
     type Output = Self;
     /// The whole line if the divisor contains zero.
+    ///
+    /// Over a divisor above zero a quotient grows with the dividend; with the divisor it falls where the dividend isn't negative, and grows where it is.
+    /// So the least and the largest are at one corner each. Changing both signs changes no quotient, and rounds nothing.
     #[inline]
     fn div(self, other: Self) -> Self {
-        if other.contains(0.0) { Self::WHOLE } else { corners(self, other, quotient_below, quotient_above) }
+        if other.contains(0.0) {
+            return Self::WHOLE;
+        }
+        let (x, y) = if other.lo > 0.0 { (self, other) } else { (-self, -other) };
+        Self {
+            lo: quotient_below(x.lo, if x.lo < 0.0 { y.lo } else { y.hi }),
+            hi: quotient_above(x.hi, if x.hi < 0.0 { y.hi } else { y.lo }),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
-//! Upper bounds of sums and products of non-negative numbers: one step up after each operation.
+//! Upper bounds of sums, products and quotients: one step up after each operation.
 //!
-//! Assumed: IEEE 754 arithmetic; operands that are not negative. Proven: no result is below the exact one.
+//! Assumed: IEEE 754 arithmetic, and nothing of signs; most operands are bounds of sizes, gaps may be negative. Proven: no result is below the exact one.
 //!
 //! Proof: round-to-nearest is off by at most half a step, so the next float above is not below the exact result. NaN
 //! (from inf * 0 or 0 / 0) becomes infinity, so that nothing is ever bounded by it.
