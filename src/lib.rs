@@ -92,7 +92,7 @@
 //! - `cli` (default): the program.
 //! - `studies` (default): what is done at a desk: estimates ([`estimate`], [`multibody`]), studies of recordings ([`study`], [`discrete`]),
 //!   exciting motions, tuning, calibration ([`calibrate`]) and campaigns. Without it, compiling takes half of the time; the program runs scenarios and verifies proofs.
-//! - `many-joints` (default): proofs of arms of 8 to 31 joints; without it an arm has 7 at most, and a tenth less is to be compiled.
+//! - `many-joints` (default): proofs of arms of 8 to 31 joints; without it an arm has 7 at most, and the machine code is 7 % less.
 //! - `mcap` (default): recordings in MCAP files.
 //! - `inari`: a second, independently written arithmetic to verify proofs with.
 //!

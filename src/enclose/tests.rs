@@ -130,6 +130,12 @@ proptest! {
                 prop_assert!(lo == f64::NEG_INFINITY || at_most_product(-a, -lo, b.abs()));
                 prop_assert!(hi == f64::INFINITY || at_most_product(a, hi, b.abs()));
             }
+            // No wider than the quotients of the ends, each rounded on its own.
+            let ends = [x.lower() / y.lower(), x.lower() / y.upper(), x.upper() / y.lower(), x.upper() / y.upper()];
+            if !y.contains(0.0) && ends.iter().all(|end| end.is_finite()) {
+                prop_assert!(quotient.lower() >= ends.iter().fold(f64::INFINITY, |m, &x| m.min(x)).next_down());
+                prop_assert!(quotient.upper() <= ends.iter().fold(f64::NEG_INFINITY, |m, &x| m.max(x)).next_up());
+            }
             let root = x.sqrt();
             prop_assert!(sane(root));
             if a >= 0.0 {
