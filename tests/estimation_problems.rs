@@ -1,4 +1,4 @@
-//! Contact schedules of the shipped estimation problems: what does not fit is told.
+//! The shipped estimation problems: contact schedules that do not fit are told, and threads change no estimate.
 
 use std::path::Path;
 
@@ -81,4 +81,21 @@ fn schedules_that_contradict_the_log_are_told() {
     assert!(load("lifted_s = [[0.5, 0.8]]").is_ok());
     let error = load("lifted_s = []").unwrap_err().to_string();
     assert!(error.contains("`RL_foot` stands") && error.contains("moves by"), "{error}");
+}
+
+/// All digits: the double pendulum's inertias are told so badly that another order of sums would move them.
+#[test]
+fn threads_change_no_estimate() {
+    for name in ["double_pendulum", "hector_payload"] {
+        let found = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let result = pool.install(|| changed(name, &[]).unwrap().run().unwrap());
+            let rows = result.parameters.iter().map(|row| (row.estimate, row.deviation)).collect::<Vec<_>>();
+            (result.iterations, result.cost, rows)
+        };
+        let alone = found(1);
+        for threads in [2, 3] {
+            assert_eq!(found(threads), alone, "{name}, {threads} threads");
+        }
+    }
 }

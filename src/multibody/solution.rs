@@ -24,8 +24,8 @@ const LAST: f64 = 1e-9;
 
 impl Mechanics {
     /// Solves R_d = w, R_c = 0 for acceleration and forces at the inputs and parameters of `point`, from what `memory`
-    /// foresees, or else from zero; keeps the solution there. Where there is no memory yet, the search starts from the last
-    /// solution, which is that of the stage before when stages come in order.
+    /// foresees, or else from zero; keeps the solution there. Never from the solution that this thread had last: which stage
+    /// that was depends on how the threads share the work, and the solution's last digits on where the search began.
     ///
     /// # Errors
     /// As [`Mechanics::find`].
@@ -152,6 +152,8 @@ impl Mechanics {
         let model = nq + 3 * n + nt + n * width;
         // Another phase's memory is none.
         if memory.len() != n + m && memory.len() != n + m + model {
+            self.acceleration.fill(0.0);
+            self.lambda.fill(0.0);
             return None;
         }
         let (solution, model) = memory.split_at(n + m);

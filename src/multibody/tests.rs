@@ -9,6 +9,7 @@ use crate::robot::{LoopKind, Placement, load_model};
 
 mod derivatives;
 mod spread;
+mod workspace;
 
 /// A problem with much estimated, at an arbitrary place.
 fn problem(name: &str, coordinates: Coordinates) -> MultibodyProblem {
