@@ -90,6 +90,12 @@ fn nominal_torques() {
         know(c, COULOMB, 7.0);
         c.curve = from(&[0.0], &[1e-2], &[0.0]);
     });
+    // Against the offset where the joint turns backwards, or it would be 17 N m.
+    nominal("-F_c", &|_| 3.0, &|c| {
+        know(c, OFFSET, 10.0);
+        know(c, COULOMB, 7.0);
+        c.curve = from(&[0.0], &[-1e-2], &[0.0]);
+    });
     nominal("weight", &|_| WEIGHT, &|c| *c = pendulum());
 }
 
