@@ -220,7 +220,7 @@ fn required<const N: usize, R: Rounding>(
     let half_tick = mul_up(0.5, gains.period_s);
     let carried = mul_up(mul_up(half_tick, turned), add_up(law.rho_norm, law.robust_norm));
     let held = sum_up([law.own_mismatch_w, misread, carried]);
-    // What rounding can take from r^'v: GRAIN of every term of the law, and of the commands that v is added to.
+    // What rounding can take from r^'v: LAW_ROUNDOFF of every term of the law, and of the commands that v is added to.
     let commands =
         sum_up((0..n).map(|j| mul_up(reading_sup(cell, j), command_sup(&torque[j], law.robust[j]))));
     let hold_power_w = add_up(held, mul_up(LAW_ROUNDOFF, add_up(commands, law.terms_w)));

@@ -57,7 +57,7 @@ pub struct Node {
     pub size: StageSize,
     /// Tangent dimension of the next state, 0 at the end.
     pub next: usize,
-    /// The quadratic model; its input is z after [`Node::condense`]. Hessian and constraints are there on loan only.
+    /// The quadratic model; its input is z after [`Node::condense`]. Hessian and constraints are there only while they are borrowed.
     pub model: StageModel,
     /// u in terms of z.
     pub lift: Lift,
@@ -95,7 +95,7 @@ impl Node {
         }
     }
 
-    /// Takes (or, the second time, gives back) what is on loan.
+    /// Takes (or, the second time, gives back) what is borrowed.
     pub fn borrow(&mut self, buffers: &mut StageBuffers) {
         std::mem::swap(&mut self.model.hess, &mut buffers.hess);
         std::mem::swap(&mut self.model.con, &mut buffers.con);
@@ -311,7 +311,7 @@ impl Recursion {
     }
 
     fn stage(&mut self, node: &mut Node, damping: f64) -> bool {
-        // The Hessian is on loan, and nobody asks for it again.
+        // The Hessian is borrowed, and nobody asks for it again.
         std::mem::swap(&mut self.q, &mut node.model.hess);
         let m = &node.model;
         let (nz, n, nt) = (m.nu, m.n(), m.nt);

@@ -24,7 +24,7 @@ const ROUNDS: usize = 12;
 const KEPT: f64 = 0.98;
 const RAISED: f64 = 0.85;
 /// Links are worth the search where some diagonal entry is at least this multiple of its transmission's part.
-const WORTH: f64 = 3.0;
+const HEAVY: f64 = 3.0;
 
 /// Storage for the search.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl FloorFit {
         let times = (0..TIMES).map(|k| curve.duration_s() * k as f64 / (TIMES - 1) as f64);
         let heavy = times.clone().any(|t| {
             self.mass_matrix_at(robot, light, curve, t);
-            (0..n).any(|j| self.mass[n * j + j] >= WORTH * bare[j])
+            (0..n).any(|j| self.mass[n * j + j] >= HEAVY * bare[j])
         });
         if !heavy {
             floor.copy_from_slice(&bare);

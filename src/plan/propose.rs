@@ -281,7 +281,7 @@ impl Planner {
         self.searches[best].outcome(setting)
     }
 
-    /// Searches, and gives the seat that holds the best proposal, or the objection.
+    /// Searches, and gives the index of the storage that holds the best proposal, or the objection.
     fn search(
         &mut self,
         setting: &Setting<'_>,
@@ -377,7 +377,7 @@ pub(crate) fn coasting_end(setting: &Setting<'_>) -> Joints<f64> {
 }
 
 /// The first start if it can be proven as it stands; else the best that the solver makes of all starts, each on its
-/// own core. Returns the seat that holds it, or the objection to the first start.
+/// own core. Returns the index of the storage that holds it, or the objection to the first start.
 fn best_towards(
     task: &Task<'_>,
     searches: &mut [SearchStorage],

@@ -85,7 +85,7 @@ impl Merged {
         self.fill(tree);
     }
 
-    /// Puts links and collision primitives onto the bodies, as the seats have them.
+    /// Puts links and collision primitives onto the bodies, where `placements` has them.
     fn fill(&mut self, tree: &Tree) {
         let Self { bodies, placements, parts } = self;
         parts.clear();
@@ -120,7 +120,7 @@ fn inertial_at(frame: &Placement, mass: f64, com: &Vector3<f64>, inertia: &Matri
 /// Merges fixed joints and aligns the axes of the others; with `floating`, the root link is body 0.
 pub(super) fn merge(tree: &Tree, floating: bool) -> Merged {
     let base = LinkPlacement { body: floating.then_some(0), frame: Placement::identity() };
-    // Parents come first in `joints`, so a parent's seat is final when its children are met.
+    // Parents come first in `joints`, so a parent's placement is final when its children are met.
     let mut placements = vec![base; tree.links.len()];
     let free = Body {
         joint: None,

@@ -1,7 +1,7 @@
 //! The backward sweep: stages are linearised, their constraints eliminated and the recursion run, all at once.
 //!
 //! Stages depend on each other only through the recursion. So all threads linearise blocks of stages, from the last to
-//! the first, and whichever finds it free carries the recursion through the blocks that are ready. Hessians are on loan
+//! the first, and whichever finds it free carries the recursion through the blocks that are ready. Hessians are borrowed
 //! from a ring of [`WINDOW`] blocks a thread: they stay in the cache between being written and being read, and what a
 //! stage keeps is its dynamics and its policy. A sweep with more damping linearises anew.
 
@@ -135,7 +135,7 @@ impl Sweep {
             if index >= self.ready.len() {
                 return;
             }
-            // The block's loans are still out: the thread with the recursion will give them back.
+            // The block's buffers are still in use: the thread with the recursion will give them back.
             while index >= self.done.load(Ordering::Acquire) + self.window {
                 if self.stopped.load(Ordering::Relaxed) {
                     return;

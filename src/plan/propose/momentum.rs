@@ -69,7 +69,7 @@ impl SearchStorage {
 }
 
 impl Candidates<'_> {
-    /// Rows at the seat's curve, and whether it is proven.
+    /// Rows at the storage's curve, and whether it is proven.
     pub(super) fn momentum_constraints(
         &mut self,
         law: &MomentumLaw<'_>,

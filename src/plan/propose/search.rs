@@ -190,7 +190,7 @@ pub(super) struct Candidates<'a> {
 }
 
 impl Candidates<'_> {
-    /// Fits the tube of coasting to rest, which may be assessed with it at once. The seat's curve is then no longer that of the point
+    /// Fits the tube of coasting to rest, which may be assessed with it at once. The storage's curve is then no longer that of the point
     /// known, which must not be a proven one.
     pub(super) fn fit_coasting(&mut self) -> Result<(), ProposeError> {
         if self.task.family.is_some() || self.task.law.is_some() {
@@ -371,7 +371,7 @@ impl Candidates<'_> {
         short.is_none()
     }
 
-    /// Rows at the seat's curve, and whether it is proven. Where the tube's constants are too small for it they are fitted
+    /// Rows at the storage's curve, and whether it is proven. Where the tube's constants are too small for it they are fitted
     /// anew, from the ones that suit coasting or from none: they feed back on themselves, and those of a wilder trajectory
     /// would never come down again.
     fn constraints(&mut self, rows: &mut Vec<nlp::Row>) -> Result<bool, Refusal> {

@@ -18,7 +18,7 @@
 //!
 //! *Rounding.* Here upward, term by term. The controller's u, grip and demand are sums of products and quotients of
 //! non-negative terms but for one difference (demand - grip), so what it makes of mu is off by at most [`LAW_ROUNDOFF`] of the sum
-//! of all terms, which is added to mu*; v and its factors are off by a few units, which 1 + 8 GRAIN covers.
+//! of all terms, which is added to mu*; v and its factors are off by a few units, which 1 + 8 [`LAW_ROUNDOFF`] covers.
 
 use crate::enclose::Interval;
 use crate::reach::cell::Joints;

@@ -35,7 +35,7 @@ const LAYERS: usize = 12;
 /// Most capsules for one mesh.
 const MOST: usize = 4;
 /// One capsule more must make the volume smaller by this factor.
-const WORTH: f64 = 0.92;
+const SMALLER: f64 = 0.92;
 
 /// A way to cut: an axis, and heights along it between the slabs.
 struct Cuts {
@@ -68,7 +68,7 @@ pub(in crate::robot) fn cover(triangles: &[Triangle]) -> Result<Vec<Capsule>, St
     };
     // The cuts were chosen by rough fits; one capsule may do as well.
     let cost = |capsules: &[Capsule]| {
-        capsules.iter().map(fit::volume).sum::<f64>() / WORTH.powi(capsules.len() as i32 - 1)
+        capsules.iter().map(fit::volume).sum::<f64>() / SMALLER.powi(capsules.len() as i32 - 1)
     };
     let (several, one) = (enclose(&cuts), enclose(&Cuts { heights: Vec::new(), ..cuts }));
     Ok(if cost(&several) < cost(&one) { several } else { one })
@@ -119,7 +119,7 @@ fn best_cuts(triangles: &[Triangle], axis: &Vector3<f64>) -> Option<(f64, Cuts)>
             (1..=LAYERS).map(|to| further(to).unwrap_or((f64::INFINITY, Vec::new()))).collect();
         least = next;
         let (volume, cuts) = &least[LAYERS - 1];
-        let cost = volume / WORTH.powi(count as i32 - 1);
+        let cost = volume / SMALLER.powi(count as i32 - 1);
         if cost < best.0 {
             best = (cost, cuts.clone());
         }
