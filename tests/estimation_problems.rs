@@ -83,7 +83,7 @@ fn schedules_that_contradict_the_log_are_told() {
     assert!(error.contains("`RL_foot` stands") && error.contains("moves by"), "{error}");
 }
 
-/// All digits: the double pendulum's inertias are told so badly that another order of sums would move them.
+/// All digits: the double pendulum's inertias are told so badly that the last digits of one stage's acceleration move them.
 #[test]
 fn threads_change_no_estimate() {
     for name in ["double_pendulum", "hector_payload"] {
