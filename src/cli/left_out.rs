@@ -13,13 +13,12 @@ pub struct LeftOutArgs {
     pub typed: Vec<String>,
 }
 
-pub use LeftOutArgs as CalibrateArgs;
 pub use LeftOutArgs as CampaignArgs;
 pub use LeftOutArgs as EstimateArgs;
 pub use LeftOutArgs as ExciteArgs;
 pub use LeftOutArgs as IdentifyArgs;
-pub use LeftOutArgs as LimitsArgs;
-pub use LeftOutArgs as TuneArgs;
+pub use LeftOutArgs as PayloadArgs;
+pub use LeftOutArgs as RobotArgs;
 
 /// Says which command would have done it.
 ///

@@ -8,6 +8,7 @@ mod advice;
 pub mod calibrate;
 #[cfg(feature = "studies")]
 pub mod campaign;
+#[cfg(feature = "studies")]
 pub mod closures;
 #[cfg(feature = "studies")]
 pub mod estimate;
@@ -17,6 +18,7 @@ pub mod excite;
 mod guaranteed;
 #[cfg(feature = "studies")]
 pub mod identify;
+#[cfg(feature = "studies")]
 pub mod init;
 mod interrupt;
 #[cfg(not(feature = "studies"))]
@@ -28,8 +30,10 @@ pub mod limits;
 pub mod log;
 #[cfg(feature = "studies")]
 mod logs;
+#[cfg(feature = "studies")]
 pub mod payload;
 pub mod progress;
+#[cfg(feature = "studies")]
 pub mod robot;
 #[cfg(feature = "studies")]
 mod robot_lines;
@@ -47,8 +51,7 @@ use clap::{Parser, Subcommand};
 
 #[cfg(not(feature = "studies"))]
 use left_out::{
-    self as calibrate, self as campaign, self as estimate, self as excite, self as identify, self as limits,
-    self as tune,
+    self as campaign, self as estimate, self as excite, self as identify, self as payload, self as robot,
 };
 
 use crate::recording::MeasurementLog;

@@ -6,33 +6,46 @@
 //! algorithms that divide: forward dynamics, derivatives, frames, momentum and energy. Nothing allocates after `new`.
 
 pub mod actuation;
+#[cfg(not(surelift_program))]
 pub mod constraint;
 pub mod crba;
+#[cfg(not(surelift_program))]
 pub mod derivatives;
+#[cfg(not(surelift_program))]
 pub mod factor;
+#[cfg(not(surelift_program))]
 pub mod forward;
+#[cfg(not(surelift_program))]
 pub mod frames;
 pub mod friction;
 pub mod motion;
 pub mod placement;
 pub mod regressor;
 pub mod rnea;
+#[cfg(not(surelift_program))]
 pub mod rotor;
 mod spatial;
 pub mod storage;
 #[cfg(test)]
 mod tests;
+#[cfg(not(surelift_program))]
 #[cfg(feature = "arm")]
 pub mod truth;
 pub mod vec3;
 pub mod weight;
+#[cfg(not(surelift_program))]
 pub mod whole;
+#[cfg(not(surelift_program))]
 pub mod workspace;
 
+#[cfg(not(surelift_program))]
 pub use constraint::{ConstrainedDynamics, Constraint};
 pub use crba::{Composites, crba};
+#[cfg(not(surelift_program))]
 pub use derivatives::{ForwardDerivatives, InverseDerivatives};
+#[cfg(not(surelift_program))]
 pub use factor::MassFactor;
+#[cfg(not(surelift_program))]
 pub use frames::{Axes, FrameDerivatives};
 pub use friction::SmoothFriction;
 pub use motion::Motion;
@@ -42,8 +55,11 @@ pub use regressor::{
     momentum_regressor_row, potential_energy_regressor, torque_regressor,
 };
 pub use rnea::{Wrench, rnea};
+#[cfg(not(surelift_program))]
 pub use rotor::rotor_column;
 pub use storage::{MassStorage, RecursionStorage, RegressorStorage};
 pub use weight::weight_levers;
+#[cfg(not(surelift_program))]
 pub use whole::{Centroidal, Energy};
+#[cfg(not(surelift_program))]
 pub use workspace::Workspace;

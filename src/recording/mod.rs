@@ -18,6 +18,7 @@ mod joint_state;
 #[cfg(feature = "mcap")]
 mod messages;
 mod request;
+#[cfg(not(surelift_program))]
 mod sensor;
 mod table;
 
@@ -28,6 +29,7 @@ pub use error::{LogError, LogPlace};
 pub use even::EvenLog;
 pub use format::{ColumnNames, LogFormat};
 pub use request::{LogRequest, MissingReadings};
+#[cfg(not(surelift_program))]
 pub use sensor::{Quantity, Sensor};
 
 use std::io::Read;

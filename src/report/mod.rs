@@ -14,6 +14,7 @@ mod event;
 pub(crate) mod evidence;
 #[cfg(feature = "studies")]
 pub mod excitation;
+#[cfg(not(surelift_program))]
 pub mod export;
 pub mod figure;
 #[cfg(feature = "studies")]

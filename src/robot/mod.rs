@@ -60,7 +60,7 @@ mod faces;
 pub mod first_move;
 #[cfg(feature = "arm")]
 pub mod framed;
-#[cfg(feature = "arm")]
+#[cfg(all(feature = "arm", not(surelift_program)))]
 pub mod inspect;
 #[cfg(feature = "arm")]
 pub mod pairs;
@@ -70,7 +70,7 @@ mod payload;
 mod possible;
 #[cfg(feature = "arm")]
 pub mod prior;
-#[cfg(feature = "arm")]
+#[cfg(all(feature = "arm", not(surelift_program)))]
 pub mod propose;
 #[cfg(feature = "arm")]
 pub mod scene;
@@ -102,11 +102,12 @@ pub use {
     arm::Arm,
     clearance::{Clearance, Obstruction, between_capsules},
     framed::{FramedBody, FramedBounds, FramedPayload},
-    inspect::{Inspection, inspect},
     load::load,
     prior::{JointPrior, Prior},
     scene::{Scene, Zonotope3},
     words::{DescribedPayload, PayloadWords, StatedPayload, ToolFrames},
 };
+#[cfg(all(feature = "arm", not(surelift_program)))]
+pub use inspect::{Inspection, inspect};
 #[cfg(feature = "arm")]
 pub(crate) use {cover::enclosing as enclosing_capsule, load::load_adjusted, settings::JointSettings};
