@@ -1,10 +1,11 @@
-//! In place of the subcommands that a build without the feature `studies` does not have: they say how to get them.
+//! In place of the subcommands that a build without the feature `studies`, or without `verify`, does not have: they say how to get them.
 
 use clap::Args;
 
 use super::Failure;
 
 /// Not in this build: `cargo run --release -- ...` compiles the whole program
+#[cfg(not(feature = "studies"))]
 #[derive(Debug, Clone, PartialEq, Args)]
 #[command(disable_help_flag = true)]
 pub struct LeftOutArgs {
@@ -13,22 +14,54 @@ pub struct LeftOutArgs {
     pub typed: Vec<String>,
 }
 
-pub use LeftOutArgs as CampaignArgs;
-pub use LeftOutArgs as EstimateArgs;
-pub use LeftOutArgs as ExciteArgs;
-pub use LeftOutArgs as IdentifyArgs;
-pub use LeftOutArgs as PayloadArgs;
-pub use LeftOutArgs as RobotArgs;
+#[cfg(not(feature = "studies"))]
+pub use {
+    LeftOutArgs as CampaignArgs, LeftOutArgs as EstimateArgs, LeftOutArgs as ExciteArgs,
+    LeftOutArgs as IdentifyArgs, LeftOutArgs as PayloadArgs, LeftOutArgs as RobotArgs,
+};
 
 /// Says which command would have done it.
 ///
 /// # Errors
 /// Always bad input.
+#[cfg(not(feature = "studies"))]
 pub fn run(_: &LeftOutArgs) -> Result<u8, Failure> {
-    let typed: Vec<String> = std::env::args().skip(1).collect();
     Err(Failure::Input(format!(
         "not in this build, which was compiled without the feature `studies`. Compile the whole program (some minutes): \
          cargo run --release -- {}",
-        typed.join(" ")
+        typed().join(" ")
     )))
+}
+
+/// In place of `verify`.
+#[cfg(not(feature = "verify"))]
+pub mod verify {
+    use clap::Args;
+
+    use super::{Failure, typed};
+
+    /// Not in this build: `cargo verify ...` compiles it, in a minute
+    #[derive(Debug, Clone, PartialEq, Args)]
+    #[command(disable_help_flag = true)]
+    pub struct VerifyArgs {
+        /// Whatever was typed.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        pub typed: Vec<String>,
+    }
+
+    /// Says which command would have done it.
+    ///
+    /// # Errors
+    /// Always bad input.
+    pub fn run(_: &VerifyArgs) -> Result<u8, Failure> {
+        Err(Failure::Input(format!(
+            "not in this build, which was compiled without the feature `verify`. Compile it (a minute): cargo verify {}",
+            typed().into_iter().filter(|word| word != "verify").collect::<Vec<_>>().join(" ")
+        )))
+    }
+}
+
+/// What was typed behind the program's name.
+fn typed() -> Vec<String> {
+    std::env::args().skip(1).collect()
 }

@@ -21,7 +21,7 @@ pub mod identify;
 #[cfg(feature = "studies")]
 pub mod init;
 mod interrupt;
-#[cfg(not(feature = "studies"))]
+#[cfg(not(all(feature = "studies", feature = "verify")))]
 mod left_out;
 #[cfg(feature = "studies")]
 mod limbs;
@@ -40,7 +40,9 @@ mod robot_lines;
 pub mod run;
 #[cfg(feature = "studies")]
 pub mod tune;
+#[cfg(feature = "verify")]
 pub mod verify;
+#[cfg(feature = "verify")]
 mod verify_set;
 
 use std::fmt;
@@ -53,6 +55,8 @@ use clap::{Parser, Subcommand};
 use left_out::{
     self as campaign, self as estimate, self as excite, self as identify, self as payload, self as robot,
 };
+#[cfg(not(feature = "verify"))]
+use left_out::verify;
 
 use crate::recording::MeasurementLog;
 use crate::report::ReportError;

@@ -8,7 +8,9 @@
 //! goal and [`guide`] for the search behind it. What was proven is kept as a [`Plan`], and followed from
 //! a loop of one's own by a [`Follower`].
 
+#[cfg(any(feature = "verify", not(surelift_program)))]
 pub mod believed;
+#[cfg(any(feature = "verify", not(surelift_program)))]
 pub mod chain;
 pub mod decision;
 pub mod excite;
