@@ -111,13 +111,19 @@ fn the_readme_is_short_and_has_two_commands_that_do_all() {
         assert!(readme.contains(&format!("```sh\n{command}\n```")), "{command}");
     }
     let settings: toml::Table = text(&root().join(".cargo/config.toml")).parse().unwrap();
-    let words: Vec<&str> =
-        settings["alias"]["try"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
-    assert_eq!(words[0], "run");
+    let words = |alias: &str| -> Vec<String> { settings["alias"][alias].clone().try_into().unwrap() };
+    let (run, verify) = (words("try"), words("verify"));
+    assert_eq!(run[0], "run");
     assert!(
-        words.ends_with(&["--profile", "quick", "--no-default-features", "--features", "cli", "--"]),
-        "{words:?}"
+        run.ends_with(
+            &["--profile", "quick", "--no-default-features", "--features", "cli", "--"].map(str::to_owned)
+        ),
+        "{run:?}"
     );
+    // The same but for the feature and the subcommand, so that no other crate is compiled twice.
+    let feature = run.len() - 2;
+    assert_eq!(verify[..feature], run[..feature]);
+    assert_eq!(verify[feature..], ["verify", "--", "verify"]);
 }
 
 #[test]

@@ -51,12 +51,12 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+#[cfg(not(feature = "verify"))]
+use left_out::verify;
 #[cfg(not(feature = "studies"))]
 use left_out::{
     self as campaign, self as estimate, self as excite, self as identify, self as payload, self as robot,
 };
-#[cfg(not(feature = "verify"))]
-use left_out::verify;
 
 use crate::recording::MeasurementLog;
 use crate::report::ReportError;

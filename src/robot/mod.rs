@@ -97,6 +97,8 @@ pub use {
     load::{LinkedModel, find, load_lenient, load_model, load_model_with_shapes},
 };
 
+#[cfg(all(feature = "arm", not(surelift_program)))]
+pub use inspect::{Inspection, inspect};
 #[cfg(feature = "arm")]
 pub use {
     arm::Arm,
@@ -107,7 +109,5 @@ pub use {
     scene::{Scene, Zonotope3},
     words::{DescribedPayload, PayloadWords, StatedPayload, ToolFrames},
 };
-#[cfg(all(feature = "arm", not(surelift_program)))]
-pub use inspect::{Inspection, inspect};
 #[cfg(feature = "arm")]
 pub(crate) use {cover::enclosing as enclosing_capsule, load::load_adjusted, settings::JointSettings};
