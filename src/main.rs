@@ -1,6 +1,6 @@
 //! The command-line program; everything is in [`surelift::cli`].
 //!
-//! With `--cfg surelift_program`, which `cargo try` sets (`.cargo/config.toml`), the library is empty and its modules are the program's own.
+//! With `--cfg surelift_program`, which `cargo try` and `cargo verify` set (`.cargo/config.toml`), the library is empty and its modules are the program's own.
 //! Of a library all that is public is compiled, of a program what it uses: 165 CPU-seconds in place of 177, with all crates. What is public and no run needs,
 //! such as closed chains in `dynamics`, is left out by `cfg(not(surelift_program))`.
 #![cfg_attr(surelift_program, allow(dead_code, unused_imports))]

@@ -6,8 +6,8 @@ use clap::{Args, ValueEnum};
 
 use super::guaranteed::GuaranteedArgs;
 use super::log::warn;
+use super::log_identity::describe;
 use super::logs::{LogArgs, ReadLogs, ToRead, tell_hints};
-use super::verify_set::log_files::describe;
 use super::{Failure, guaranteed, limbs, robot_lines, say};
 use crate::identify::Unknown;
 use crate::recording::{LogRequest, MeasurementLog};

@@ -4,8 +4,7 @@ use clap::Args;
 
 use super::Failure;
 
-/// Not in this build: `cargo run --release -- ...` compiles the whole program
-#[cfg(not(feature = "studies"))]
+/// Not in this build: called, it says which command compiles it
 #[derive(Debug, Clone, PartialEq, Args)]
 #[command(disable_help_flag = true)]
 pub struct LeftOutArgs {
@@ -33,30 +32,26 @@ pub fn run(_: &LeftOutArgs) -> Result<u8, Failure> {
     )))
 }
 
-/// In place of `verify`.
+/// In place of `verify`, which an alias of its own compiles (`.cargo/config.toml`).
 #[cfg(not(feature = "verify"))]
 pub mod verify {
-    use clap::Args;
+    use super::Failure;
 
-    use super::{Failure, typed};
-
-    /// Not in this build: `cargo verify ...` compiles it, in a minute
-    #[derive(Debug, Clone, PartialEq, Args)]
-    #[command(disable_help_flag = true)]
-    pub struct VerifyArgs {
-        /// Whatever was typed.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
-        pub typed: Vec<String>,
-    }
+    pub use super::LeftOutArgs as VerifyArgs;
 
     /// Says which command would have done it.
     ///
     /// # Errors
     /// Always bad input.
     pub fn run(_: &VerifyArgs) -> Result<u8, Failure> {
+        let mut typed = super::typed();
+        // The alias says it.
+        if let Some(subcommand) = typed.iter().position(|word| word == "verify") {
+            typed.remove(subcommand);
+        }
         Err(Failure::Input(format!(
             "not in this build, which was compiled without the feature `verify`. Compile it (a minute): cargo verify {}",
-            typed().into_iter().filter(|word| word != "verify").collect::<Vec<_>>().join(" ")
+            typed.join(" ")
         )))
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::log::warn;
-use super::verify_set::log_files::hash;
+use super::log_identity::hash;
 use super::{Failure, warn_of_cut};
 use crate::identify::recorded::derived_velocity_error;
 use crate::recording::{AngleUnit, ColumnNames, LogError, LogFormat, LogRequest, MeasurementLog, best_half};

@@ -28,6 +28,8 @@ mod limbs;
 #[cfg(feature = "studies")]
 pub mod limits;
 pub mod log;
+#[cfg(any(feature = "studies", feature = "verify"))]
+mod log_identity;
 #[cfg(feature = "studies")]
 mod logs;
 #[cfg(feature = "studies")]

@@ -5,6 +5,8 @@
 //! velocities, accelerations), then call the algorithm. On plain numbers it is [`Workspace`], which also holds the
 //! algorithms that divide: forward dynamics, derivatives, frames, momentum and energy. Nothing allocates after `new`.
 
+// `src/main.rs` says what `surelift_program` is.
+
 pub mod actuation;
 #[cfg(not(surelift_program))]
 pub mod constraint;
@@ -28,8 +30,7 @@ mod spatial;
 pub mod storage;
 #[cfg(test)]
 mod tests;
-#[cfg(not(surelift_program))]
-#[cfg(feature = "arm")]
+#[cfg(all(feature = "arm", not(surelift_program)))]
 pub mod truth;
 pub mod vec3;
 pub mod weight;
@@ -38,15 +39,7 @@ pub mod whole;
 #[cfg(not(surelift_program))]
 pub mod workspace;
 
-#[cfg(not(surelift_program))]
-pub use constraint::{ConstrainedDynamics, Constraint};
 pub use crba::{Composites, crba};
-#[cfg(not(surelift_program))]
-pub use derivatives::{ForwardDerivatives, InverseDerivatives};
-#[cfg(not(surelift_program))]
-pub use factor::MassFactor;
-#[cfg(not(surelift_program))]
-pub use frames::{Axes, FrameDerivatives};
 pub use friction::SmoothFriction;
 pub use motion::Motion;
 pub use placement::{BodyPlacement, placements};
@@ -55,11 +48,15 @@ pub use regressor::{
     momentum_regressor_row, potential_energy_regressor, torque_regressor,
 };
 pub use rnea::{Wrench, rnea};
-#[cfg(not(surelift_program))]
-pub use rotor::rotor_column;
 pub use storage::{MassStorage, RecursionStorage, RegressorStorage};
 pub use weight::weight_levers;
 #[cfg(not(surelift_program))]
-pub use whole::{Centroidal, Energy};
-#[cfg(not(surelift_program))]
-pub use workspace::Workspace;
+pub use {
+    constraint::{ConstrainedDynamics, Constraint},
+    derivatives::{ForwardDerivatives, InverseDerivatives},
+    factor::MassFactor,
+    frames::{Axes, FrameDerivatives},
+    rotor::rotor_column,
+    whole::{Centroidal, Energy},
+    workspace::Workspace,
+};
