@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use criterion::{Criterion, SamplingMode, criterion_group, criterion_main};
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use surelift::dynamics::constraint::reduced::{ClosureDomain, ReducedDynamics};
 use surelift::recording::{MeasurementLog, Sample};
 use surelift::regression::filter::Smoothing;

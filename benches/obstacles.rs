@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, SamplingMode, criterion_group, criterion_main};
 use nalgebra::{Matrix3, Vector3};
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use surelift::certify::{Partition, Problem, Start, certify};
 use surelift::plan::decision::EndPoints;
 use surelift::plan::propose::{Purpose, Setting, propose};

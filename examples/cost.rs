@@ -6,8 +6,8 @@ use std::fmt::Write;
 use std::time::Instant;
 
 use nalgebra::{Matrix3, Vector3};
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use rayon::prelude::*;
 use surelift::certify::Problem;
 use surelift::family::{FamilySets, TrajectoryFamily};

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use plotters::prelude::*;
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use surelift::estimate::{EstimationProblem, Point, Solver, SolverOptions, StageValues};
 use surelift::inertia::Coordinates;
 use surelift::multibody::{Deviations, MultibodyProblem, ParameterMap};

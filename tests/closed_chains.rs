@@ -6,8 +6,8 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use serde_json::Value;
 use surelift::dynamics::constraint::reduced::{ClosureDomain, ReducedDynamics};
 use surelift::robot::{configuration, load_model};

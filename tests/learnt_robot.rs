@@ -5,8 +5,8 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use surelift::dynamics::Workspace;
 use surelift::inertia::INERTIAL;
 use surelift::robot::{self, Model};

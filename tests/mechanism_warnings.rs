@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use surelift::discrete::explicit::LevenbergMarquardt;
 use surelift::discrete::{DiscreteForm, DiscreteProblem, EncoderLog, MechanismParameter, OutsideImpulses};
 use surelift::estimate::{EstimateError, SolverOptions};

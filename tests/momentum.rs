@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use surelift::certify::{MomentumProblem, MomentumStart, Partition};
 use surelift::control::{Measured, MomentumController, MomentumPlan};
 use surelift::dynamics::{Composites, Motion, Workspace, crba};

@@ -4,8 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use surelift::estimate::{Rollout, Solver, SolverOptions, Status};
 use surelift::identify::Unknown;
 use surelift::multibody::parameters::JointParameter;

@@ -2,8 +2,8 @@
 
 use std::f64::consts::TAU;
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use serde::Deserialize;
 use surelift::horizon::Task;
 use surelift::inertia::pseudo::check_physical;

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
 
 use super::profile::{self, ProfileText};
 use super::*;
@@ -206,7 +206,7 @@ proptest! {
     /// White noise on a slow motion is told by its deviation, and its outliers are not undercut by more than what a peak allows.
     #[test]
     fn white_noise_is_told_from_motion(seed in 0u64..1000, deviation in 1e-4f64..1e-2, speed in -0.5f64..0.5) {
-        use rand::Rng;
+        use rand::RngExt;
         let robot = arm();
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let n = robot.dof();

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use rand::Rng;
-use rand_chacha::ChaCha8Rng;
+use rand::RngExt;
+use rand::rngs::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::dynamics::{Motion, torque_regressor};

@@ -11,8 +11,8 @@ use std::f64::consts::TAU;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;

@@ -12,7 +12,7 @@
 use std::path::Path;
 
 use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

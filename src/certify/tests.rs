@@ -1,8 +1,8 @@
 //! Storage that was used for anything before gives the same answers as new storage, to the last bit, on any number of threads.
 
 use nalgebra::{DMatrix, DVector, Vector3};
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use super::*;
 use crate::dynamics::truth;

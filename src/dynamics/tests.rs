@@ -3,8 +3,8 @@
 mod rotors;
 
 use nalgebra::{DMatrix, DVector, Matrix3, Rotation3, Vector3};
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use super::*;
 use crate::inertia::{INERTIAL, pseudo::from_center_of_mass};
@@ -14,19 +14,19 @@ use crate::robot::load::tests::with_grip;
 use crate::robot::{Arm, Joint, JointKind, Model, NamedFrame, Placement};
 use crate::scalar::{Dual, Scalar};
 
-fn vector(rng: &mut impl Rng, range: f64) -> Vector3<f64> {
+fn vector(rng: &mut impl RngExt, range: f64) -> Vector3<f64> {
     Vector3::from_fn(|_, _| rng.random_range(-range..range))
 }
 
-pub(super) fn vec_of(rng: &mut impl Rng, n: usize) -> Vec<f64> {
+pub(super) fn vec_of(rng: &mut impl RngExt, n: usize) -> Vec<f64> {
     (0..n).map(|_| rng.random_range(-1.0..1.0)).collect()
 }
 
-pub(super) fn placement(rng: &mut impl Rng) -> Placement {
+pub(super) fn placement(rng: &mut impl RngExt) -> Placement {
     Placement { rotation: Rotation3::new(vector(rng, 2.0)).into_inner(), translation: vector(rng, 0.4) }
 }
 
-fn inertia(rng: &mut impl Rng) -> [f64; INERTIAL] {
+fn inertia(rng: &mut impl RngExt) -> [f64; INERTIAL] {
     let (mass, com) = (rng.random_range(0.3..3.0), vector(rng, 0.2));
     let masses: Vec<_> = (0..4).map(|_| (rng.random_range(0.1..1.0), vector(rng, 0.2))).collect();
     let point =
@@ -35,7 +35,7 @@ fn inertia(rng: &mut impl Rng) -> [f64; INERTIAL] {
 }
 
 /// A tree of up to 30 joints, each a random kind on a random earlier one; with a free flyer if asked.
-pub(super) fn tree(rng: &mut impl Rng, afloat: bool) -> Model {
+pub(super) fn tree(rng: &mut impl RngExt, afloat: bool) -> Model {
     let mut robot = small_model();
     let count = rng.random_range(1..=29);
     let pattern = robot.joints[0].clone();
@@ -61,7 +61,7 @@ pub(super) fn tree(rng: &mut impl Rng, afloat: bool) -> Model {
 }
 
 /// With rotors that ride on the links before, for some of the joints that turn.
-fn with_rotors(mut robot: Model, rng: &mut impl Rng) -> Model {
+fn with_rotors(mut robot: Model, rng: &mut impl RngExt) -> Model {
     for joint in &mut robot.joints {
         let ratio = rng.random_range(6.0..60.0) * if rng.random_bool(0.5) { 1.0 } else { -1.0 };
         joint.gear_ratio = (rng.random_bool(0.5) && joint.kind.is_rotation()).then_some(ratio);

@@ -1,8 +1,8 @@
 //! The adversary's truth: parameters at corners of the set, and a plant of its own (not the simulator's).
 
 use nalgebra::{DMatrix, DVector};
-use rand::Rng;
-use rand_chacha::ChaCha8Rng;
+use rand::RngExt;
+use rand::rngs::ChaCha8Rng;
 
 use super::{Composites, Motion, Wrench, crba, rnea};
 use crate::inertia::pseudo::{nearest_physical, pseudo_inertia};

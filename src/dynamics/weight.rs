@@ -49,8 +49,8 @@ pub fn weight_levers<T: Scalar>(
 #[cfg(test)]
 mod tests {
     use nalgebra::Vector3;
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     use super::*;
     use crate::dynamics::{Motion, Wrench, placements, rnea};

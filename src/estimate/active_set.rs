@@ -151,8 +151,8 @@ impl ActiveSet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     #[test]
     fn optimality_conditions_hold_on_random_programs() {

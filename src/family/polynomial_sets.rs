@@ -118,8 +118,8 @@ const LAW_ROUNDOFF: f64 = 1.0 / (1_u64 << 36) as f64;
 
 #[cfg(test)]
 mod tests {
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     use super::*;
     use crate::dynamics::rnea as inverse_dynamics;

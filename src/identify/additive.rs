@@ -311,8 +311,8 @@ mod tests {
     use super::super::polytope::Origin;
     use super::*;
     use nalgebra::DMatrix;
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     const BODY: [f64; INERTIAL] = [2.0, 0.1, -0.2, 0.3, 0.2, 0.01, 0.25, 0.0, -0.02, 0.15];
 

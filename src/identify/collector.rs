@@ -182,7 +182,7 @@ mod tests {
     use std::thread;
 
     use rand::SeedableRng;
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
 
     use super::super::tests::{arm, noise, prior, recording, truth};
     use super::super::{Identifier, Update};

@@ -97,8 +97,8 @@ impl Identifier {
 mod tests {
     use std::sync::Arc;
 
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     use super::*;
     use crate::identify::IdentifierOptions;

@@ -115,8 +115,8 @@ pub fn smallest_factor(
 #[cfg(test)]
 mod tests {
     use nalgebra::DMatrix;
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     use super::super::polytope::Origin;
     use super::*;

@@ -104,7 +104,7 @@ mod tests {
     use std::sync::Arc;
 
     use rand::SeedableRng;
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
 
     use crate::identify::tests::{Noise, arm, prior, recording, truth};
     use crate::identify::{Identifier, IdentifierOptions, IdentifyError, Method};

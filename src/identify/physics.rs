@@ -79,8 +79,8 @@ pub(crate) fn check_box(set: &ParameterSet, least: usize) -> Result<(), Identify
 mod tests {
     use super::*;
     use crate::inertia::log_cholesky;
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     /// Table I of the identification paper, in the order of the parameter vector.
     pub fn table_one() -> ParameterSet {

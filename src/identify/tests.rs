@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use nalgebra::{DMatrix, DVector};
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use super::window::{Clock, Window, parts, rows_over_parts};
 use super::*;

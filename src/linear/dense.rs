@@ -328,8 +328,8 @@ pub fn solve_lower_transposed(l: &Mat, x: &mut [f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     fn random(rows: usize, cols: usize, draw: &mut ChaCha8Rng) -> Mat {
         let mut m = Mat::zeros(rows, cols);

@@ -164,8 +164,8 @@ fn swap_rows(matrix: &mut [f64], width: usize, i: usize, j: usize) {
 
 #[cfg(test)]
 mod tests {
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     use super::*;
 

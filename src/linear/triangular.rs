@@ -113,8 +113,8 @@ pub(crate) fn solve_positive_definite(a: &mut [f64], b: &mut [f64]) {
 
 #[cfg(test)]
 mod tests {
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     use super::*;
 

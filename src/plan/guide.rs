@@ -8,8 +8,8 @@
 use crate::reach::Joints;
 use crate::reach::cell::MAX_JOINTS;
 use crate::robot::{Arm, JointKind};
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use std::f64::consts::TAU;
 use std::time::Instant;
 use thiserror::Error;

@@ -8,8 +8,8 @@
 //! get wrong of the momentum at its ends, and while a joint is so slow that it may move either way, by all of its Coulomb friction.
 //! Without these a joint at rest that carries nothing would seem to tell more than any other.
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use crate::dynamics::{Composites, Motion, Wrench, crba, rnea, torque_regressor};
 use crate::inertia::{INERTIAL, ParameterSet};

@@ -1,7 +1,7 @@
 //! An arm that random motions are drawn for: what proofs, gains and limits are tried on.
 
-use rand::Rng;
-use rand_chacha::ChaCha8Rng;
+use rand::RngExt;
+use rand::rngs::ChaCha8Rng;
 
 use crate::inertia::ParameterSet;
 use crate::robot::{Arm, Scene};

@@ -95,8 +95,8 @@ fn drawn<const N: usize>(
 #[cfg(test)]
 mod tests {
     use nalgebra::Vector3;
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     use super::*;
     use crate::reach::fixture;

@@ -280,8 +280,8 @@ impl Scaled {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     use super::*;
     use crate::inertia::pseudo::check_physical;

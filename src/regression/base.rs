@@ -5,8 +5,8 @@
 //! reported with the gap behind the last that counts: a rank without a wide gap is a guess.
 
 use nalgebra::DMatrix;
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use super::inverse::Regressor;
 use crate::inertia::INERTIAL;

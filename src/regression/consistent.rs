@@ -212,8 +212,8 @@ pub fn reweighted(
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     use super::*;
     use crate::regression::least_squares;

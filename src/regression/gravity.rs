@@ -72,8 +72,8 @@ pub fn at_rest(
 mod tests {
     use super::*;
 
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     #[test]
     fn poses_from_both_sides_show_mass_and_centre() {

@@ -234,8 +234,8 @@ fn add_bodies(fit: &ConvexFit, matrices: &[Matrix4<f64>], factor: f64, to: &mut 
 mod tests {
     use nalgebra::DMatrix;
     use proptest::prelude::*;
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     use super::*;
 

@@ -379,8 +379,8 @@ fn normal_quantile(probability: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     use super::*;
 
@@ -388,7 +388,7 @@ mod tests {
         crate::regression::least_squares::ordinary(y, u)
     }
 
-    fn normal(rng: &mut impl Rng) -> f64 {
+    fn normal(rng: &mut impl RngExt) -> f64 {
         (0..12).map(|_| rng.random_range(0.0..1.0)).sum::<f64>() - 6.0
     }
 

@@ -175,8 +175,8 @@ fn relative_frame(robot: &Model, chain: &[usize], q: &[f64]) -> Placement {
 
 #[cfg(test)]
 mod tests {
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     use super::*;
     use crate::robot::{clearance, load};

@@ -88,8 +88,8 @@ fn contains(
 #[cfg(test)]
 mod tests {
     use nalgebra::Rotation3;
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     use super::*;
     use crate::enclose::twofold::Twofold;

@@ -133,8 +133,8 @@ pub fn difference_jacobians(robot: &Model, q0: &[f64], q1: &[f64], by_q0: &mut [
 
 #[cfg(test)]
 mod tests {
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     use super::*;
     use crate::robot::fixture::{floating, small_model};

@@ -105,8 +105,8 @@ pub(crate) fn enclosing(collision: &Collision) -> Capsule {
 #[cfg(test)]
 mod tests {
     use nalgebra::Rotation3;
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     use super::*;
 

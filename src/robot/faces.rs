@@ -77,8 +77,8 @@ fn around(away: Vector3<f64>, flat: &[&Vector3<f64>], normal: &Vector3<f64>) -> 
 #[cfg(test)]
 mod tests {
     use nalgebra::Matrix3;
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! A first motion for an arm that nobody has moved yet: from one configuration to another, with room between the arm's own shapes all the way.
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use super::arm::Arm;
 use super::clearance;

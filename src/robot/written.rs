@@ -129,8 +129,8 @@ fn escaped(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use nalgebra::Rotation3;
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     use super::*;
     use crate::robot::load_model;

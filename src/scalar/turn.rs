@@ -98,8 +98,8 @@ pub(super) fn sin_cos(angles: &[f64], out: &mut [(f64, f64)]) {
 
 #[cfg(test)]
 mod tests {
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     use super::*;
 

@@ -24,8 +24,8 @@ pub(super) fn exclusion(lower: &[f64; INERTIAL], upper: &[f64; INERTIAL]) -> Opt
 
 #[cfg(test)]
 mod tests {
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     use super::super::task::Scenario;
     use super::*;

@@ -143,7 +143,7 @@ impl Audit {
     pub(super) fn look(
         &mut self,
         robot: &Arm,
-        (contacts, scene): (&Contacts, &Scene),
+        (contacts, scene): (&mut Contacts, &Scene),
         (t, q, dq): (f64, &[f64], &[f64]),
         at_rest: bool,
     ) -> (f64, f64) {

@@ -34,6 +34,8 @@ pub(super) struct Contacts {
     /// A capsule around each part, in the part's frame: what is far apart by these needs no closer look.
     around: Vec<Capsule>,
     pairs: Vec<(usize, usize)>,
+    /// What was nearest when last asked. Looked at first, it mostly spares the others the closer look.
+    last: Option<(usize, Other)>,
 }
 
 /// What a part is closest to, by its index.
@@ -125,7 +127,7 @@ impl Contacts {
     pub fn new(robot: &Arm) -> Self {
         let parts = robot.parts().to_vec();
         let around = parts.iter().map(|part| enclosing_capsule(&part.collision)).collect();
-        let mut contacts = Self { parts, around, pairs: Vec::new() };
+        let mut contacts = Self { parts, around, pairs: Vec::new(), last: None };
         let count = contacts.parts.len();
         let all = (0..count).flat_map(|a| (a + 1..count).map(move |b| (a, b)));
         contacts.pairs = all.filter(|&pair| contacts.may_not_touch(robot, pair)).collect();
@@ -157,18 +159,40 @@ impl Contacts {
 
     /// Least distance from any moving part to an obstacle or to a part that it may not touch, m; infinite if there is
     /// nothing to touch. `frames` are [`crate::robot::Model::frames`]. Obstacles that may move count only if `moving` says so.
-    pub fn clearance(&self, frames: &[Placement], scene: &Scene, moving: bool) -> Nearest {
+    pub fn clearance(&mut self, frames: &[Placement], scene: &Scene, moving: bool) -> Nearest {
         let placed: Vec<Capsule> = (0..self.parts.len()).map(|part| self.placed(part, frames)).collect();
         let counts = |obstacle: &Zonotope3| moving || !obstacle.moves();
-        let mut least = self.to_obstacles(frames, &placed, scene, counts);
+        let mut least = self.last_nearest(frames, scene, counts);
+        self.to_obstacles(frames, &placed, scene, counts, &mut least);
         for &(a, b) in &self.pairs {
             let (p, q) = (&placed[a], &placed[b]);
-            let near = least.distance_m;
-            if balls_apart(p, q) < near && between_capsules(p, q) < near {
-                least.or(self.between(frames, (a, b)), (a, Other::Part(b)));
+            let (near, pair) = (least.distance_m, (a, Other::Part(b)));
+            if least.between != Some(pair) && balls_apart(p, q) < near && between_capsules(p, q) < near {
+                least.or(self.between(frames, (a, b)), pair);
             }
         }
+        self.last = least.between;
         least
+    }
+
+    /// How near that is now which was nearest when last asked, if it counts.
+    fn last_nearest(
+        &self,
+        frames: &[Placement],
+        scene: &Scene,
+        counts: impl Fn(&Zonotope3) -> bool,
+    ) -> Nearest {
+        let mut nearest = Nearest::NOTHING;
+        match self.last {
+            Some((a, Other::Part(b))) => nearest.or(self.between(frames, (a, b)), (a, Other::Part(b))),
+            Some((part, Other::Obstacle(k))) => {
+                if let Some(obstacle) = scene.obstacles.get(k).filter(|obstacle| counts(obstacle)) {
+                    nearest.or(self.to_obstacle(frames, part, obstacle), (part, Other::Obstacle(k)));
+                }
+            }
+            None => {}
+        }
+        nearest
     }
 
     /// Least distance from any moving part to an obstacle that may move, m; infinite where none may.
@@ -177,30 +201,35 @@ impl Contacts {
             return f64::INFINITY;
         }
         let placed: Vec<Capsule> = (0..self.parts.len()).map(|part| self.placed(part, frames)).collect();
-        self.to_obstacles(frames, &placed, scene, Zonotope3::moves).distance_m
+        let mut least = Nearest::NOTHING;
+        self.to_obstacles(frames, &placed, scene, Zonotope3::moves, &mut least);
+        least.distance_m
     }
 
-    /// Least distance from any moving part to an obstacle that counts, m.
+    /// Takes over what is nearer than `least` of all moving parts and all obstacles that count.
     fn to_obstacles(
         &self,
         frames: &[Placement],
         placed: &[Capsule],
         scene: &Scene,
         counts: impl Fn(&Zonotope3) -> bool,
-    ) -> Nearest {
-        let mut least = Nearest::NOTHING;
+        least: &mut Nearest,
+    ) {
         // Where the base is mounted is not for a motion to change.
         for part in (0..self.parts.len()).filter(|&part| self.parts[part].joint.is_some()) {
             for (k, obstacle) in scene.obstacles.iter().enumerate().filter(|(_, obstacle)| counts(obstacle)) {
-                if at_least(&placed[part], obstacle) < least.distance_m {
-                    let from = obstacle.center;
-                    let solid = self.solid(part, frames, &from);
-                    let away = distance(&solid, &Solid::Obstacle { zonotope: obstacle, from });
-                    least.or(away, (part, Other::Obstacle(k)));
+                let pair = (part, Other::Obstacle(k));
+                if least.between != Some(pair) && at_least(&placed[part], obstacle) < least.distance_m {
+                    least.or(self.to_obstacle(frames, part, obstacle), pair);
                 }
             }
         }
-        least
+    }
+
+    /// Distance of a part to an obstacle, m.
+    fn to_obstacle(&self, frames: &[Placement], part: usize, obstacle: &Zonotope3) -> f64 {
+        let from = obstacle.center;
+        distance(&self.solid(part, frames, &from), &Solid::Obstacle { zonotope: obstacle, from })
     }
 
     /// Names for people of a part and what it is closest to.

@@ -5,8 +5,8 @@
 
 use std::f64::consts::TAU;
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use crate::robot::{Arm, DriveBounds};
 
@@ -56,7 +56,7 @@ struct DriveErrors {
 }
 
 /// The drives of an arm.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Drives {
     joints: Vec<DriveErrors>,
     rng: ChaCha8Rng,

@@ -5,8 +5,8 @@
 //! is coupled to the links by the springs alone. Nothing damps the springs.
 
 use nalgebra::{DMatrix, DVector};
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use crate::dynamics::{crba, rnea};
 use crate::linear::triangular::solve_positive_definite;

@@ -85,8 +85,8 @@ mod tests {
     /// Forces at the corners within their cones make what counts as held: moments about the middle that are told agree with those of the corners' forces.
     #[test]
     fn what_counts_as_held_is_held_by_corners() {
-        use rand::{Rng, SeedableRng};
-        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(1);
+        use rand::{RngExt, SeedableRng};
+        let mut rng = rand::rngs::ChaCha8Rng::seed_from_u64(1);
         let (hold, [x, y]) = (Hold { friction: 0.6, sole_m: Some([0.1, 0.06]) }, [0.1, 0.06]);
         for _ in 0..200 {
             let mut draw = |most: f64| rng.random_range(-most..=most);

@@ -4,7 +4,7 @@
 //! of it; or anywhere between.
 
 use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
 
 use crate::robot::Arm;
 
@@ -61,7 +61,7 @@ impl FollowedCommand {
 }
 
 /// The drives of an arm.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct DriveLag {
     bound_s: f64,
     joints: Vec<Lagging>,

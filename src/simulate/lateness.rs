@@ -5,8 +5,8 @@
 
 use std::collections::VecDeque;
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use crate::robot::{Arm, TimingBounds};
 
@@ -51,7 +51,7 @@ struct Passed {
 }
 
 /// Readings that were, and commands that are on their way.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Lateness {
     bounds: TimingBounds,
     /// Of ages, delays and jitter.

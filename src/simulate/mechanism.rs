@@ -6,7 +6,7 @@
 mod minimal;
 
 use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
 use serde::Deserialize;
 
 use super::recording::{Sealed, normal};

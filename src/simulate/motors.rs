@@ -3,8 +3,8 @@
 //! They run by a clock of their own, so that a command comes between two of their readings. The seed decides whether a reading is used for as long as it may be, or for
 //! less; and how it errs: by the same amount all the time, at an end, or at random.
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use crate::control::MotorCommand;
 use crate::robot::Arm;
@@ -15,7 +15,7 @@ use super::drives::WITHIN;
 const LEAST_SHARE: f64 = 0.3;
 
 /// The loops of an arm.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Motors {
     age_s: f64,
     position_rad: f64,

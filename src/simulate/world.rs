@@ -10,8 +10,8 @@ use std::f64::consts::TAU;
 use std::sync::Arc;
 
 use nalgebra::Vector3;
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use crate::control::MotorCommand;
 use crate::horizon::{Hardware, Reading, Sighting};

@@ -137,8 +137,8 @@ fn hint(robot: &Model, samples: &[&Moving], links: &DMatrix<f64>, j: usize) -> O
 
 #[cfg(test)]
 mod tests {
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     use super::*;
     use crate::robot::load_model;

@@ -8,7 +8,7 @@
 
 use nalgebra::{DMatrix, DVector};
 use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
 use rayon::prelude::*;
 use serde::Serialize;
 use std::sync::Arc;

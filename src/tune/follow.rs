@@ -8,8 +8,8 @@
 
 use std::sync::Arc;
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -161,7 +161,9 @@ impl<'a> Follower<'a> {
         let mut share = || rng.random_bool(0.5).then(|| extreme(&mut rng));
         let drives = (0..case.robot.dof()).map(|_| [share(), share()]).collect();
         let commands = vec![Vec::new(); ticks.len()];
-        let lag = DriveLag::within(timing.drive_lag_s, case.robot.dof(), rng.clone());
+        // The drives' own draws; there is no other way to copy a generator.
+        let draws = ChaCha8Rng::deserialize_state(&rng.serialize_state());
+        let lag = DriveLag::within(timing.drive_lag_s, case.robot.dof(), draws);
         Self { case, timing, rng, theta, controller, commands, ticks, drives, lag }
     }
 

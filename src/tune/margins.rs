@@ -124,8 +124,8 @@ impl LoopMargin {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     /// x'' = -mu (x' + k x) for each pair, seen in coordinates turned by `turn`.
     fn loops(pairs: [(f64, f64); 2], turn: f64) -> LinearLoop {

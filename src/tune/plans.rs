@@ -1,7 +1,7 @@
 //! The random plans that gains are tried on.
 
 use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
 
 use super::{TuneError, TuneOptions, TuningProblem};
 use crate::horizon::Task;

@@ -10,8 +10,8 @@
 use std::sync::Arc;
 
 use nalgebra::{Matrix3, Vector3};
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use surelift::campaign::arm::Setup;
 use surelift::campaign::soundness::attack::Attack;
 use surelift::campaign::soundness::case::Case;

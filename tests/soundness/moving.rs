@@ -2,8 +2,8 @@
 //! place at which a plan is still certified must leave room for that, and hardly more.
 
 use nalgebra::{Matrix3, Vector3};
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use surelift::certify::{Certificate, Partition, Problem, Refusal, Start, certify};
 use surelift::inertia::ParameterSet;
 use surelift::plan::tube_fit;

@@ -5,8 +5,8 @@
 //! has this much in common, and only what it leaves beyond can be won.
 
 use nalgebra::DMatrix;
-use rand::Rng;
-use rand_chacha::ChaCha8Rng;
+use rand::RngExt;
+use rand::rngs::ChaCha8Rng;
 
 use crate::identify::IdentifyError;
 use crate::identify::bounds::{Effort, tighten};

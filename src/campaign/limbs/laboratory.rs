@@ -2,7 +2,7 @@
 
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
 use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
 
 use super::file::{ControlFile, SensorNoiseFile};
 use super::plant::{Beyond, Plant, PlantFault, follow_loops};

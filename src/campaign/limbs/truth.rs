@@ -1,8 +1,8 @@
 //! What a simulated limb is like where the robot's files are wrong: drawn for each link and joint.
 
 use nalgebra::{Matrix3, Vector3};
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use serde::Deserialize;
 
 use super::plant::Beyond;
@@ -86,7 +86,7 @@ pub(super) struct LimbTruth {
 }
 
 /// A factor between 1 / most and most, its logarithm uniform.
-fn factor(draw: &mut impl Rng, most: f64) -> f64 {
+fn factor(draw: &mut impl RngExt, most: f64) -> f64 {
     (most.ln() * draw.random_range(-1.0..=1.0)).exp()
 }
 

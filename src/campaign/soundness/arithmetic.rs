@@ -1,7 +1,7 @@
 //! Random expressions of affine forms, held against numbers of twice the precision.
 
-use rand::Rng;
-use rand_chacha::ChaCha8Rng;
+use rand::RngExt;
+use rand::rngs::ChaCha8Rng;
 
 use super::ledger::{Check, Ledger};
 use crate::dynamics::truth::extreme;

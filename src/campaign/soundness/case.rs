@@ -3,8 +3,8 @@
 use std::f64::consts::TAU;
 
 use nalgebra::DVector;
-use rand::Rng;
-use rand_chacha::ChaCha8Rng;
+use rand::RngExt;
+use rand::rngs::ChaCha8Rng;
 
 use super::edge;
 use crate::campaign::arm::Setup;

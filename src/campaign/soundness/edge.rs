@@ -3,8 +3,8 @@
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, SupportedConeT};
 use nalgebra::DMatrix;
-use rand::Rng;
-use rand_chacha::ChaCha8Rng;
+use rand::RngExt;
+use rand::rngs::ChaCha8Rng;
 
 use crate::dynamics::truth;
 use crate::inertia::{INERTIAL, ParameterSet, Strip, TorqueStrips};

@@ -8,8 +8,8 @@
 use std::sync::Arc;
 
 use nalgebra::{DMatrix, DVector};
-use rand::Rng;
-use rand_chacha::ChaCha8Rng;
+use rand::RngExt;
+use rand::rngs::ChaCha8Rng;
 
 use super::ledger::{Check, Ledger};
 use crate::campaign::arm::Setup;

@@ -9,8 +9,8 @@ use std::f64::consts::TAU;
 use std::ops::Range;
 use std::sync::Arc;
 
-use rand::Rng;
-use rand_chacha::ChaCha8Rng;
+use rand::RngExt;
+use rand::rngs::ChaCha8Rng;
 
 use super::case::Case;
 use super::ledger::{Check, Ledger};

@@ -4,8 +4,8 @@
 //! share of a bound that is used is a function on the cube; its gradient comes from differences, the step from what
 //! succeeds. Where parameters enter linearly the worst corner is taken at each point, which is the exact ascent.
 
-use rand::Rng;
-use rand_chacha::ChaCha8Rng;
+use rand::RngExt;
+use rand::rngs::ChaCha8Rng;
 
 use super::attack::{Attack, AttackedLaw};
 use super::case::Drawn;

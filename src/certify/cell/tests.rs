@@ -1,6 +1,6 @@
 use nalgebra::{Rotation3, Vector3};
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use super::*;
 use crate::certify::{Body, DETAIL_M};

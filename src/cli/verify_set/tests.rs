@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use clap::Parser;
 use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -1,6 +1,6 @@
 use nalgebra::Vector3;
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use super::*;
 use crate::discrete::furuta::{FurutaNumbers, GRAVITY, furuta, pendulum};

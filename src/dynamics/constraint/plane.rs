@@ -78,8 +78,8 @@ fn path(robot: &Model, end: Option<usize>, common: Option<usize>) -> Vec<(Matrix
 
 #[cfg(test)]
 mod tests {
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     use super::*;
     use crate::dynamics::constraint::{ConstrainedDynamics, Redundancy};

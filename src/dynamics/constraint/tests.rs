@@ -1,8 +1,8 @@
 //! Properties of constrained dynamics on random trees with random constraints; mechanisms are in `mechanisms`.
 
 use nalgebra::{DMatrix, DVector};
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use super::*;
 use crate::dynamics::tests::{assert_close, matrix, moved, placement, plus, tree, unit, vec_of};
@@ -13,13 +13,13 @@ use crate::robot::{LoopKind, Model};
 pub(super) mod mechanisms;
 
 /// One to three constraints between random bodies (or the base), of all kinds.
-fn constraints(robot: &Model, rng: &mut impl Rng) -> Vec<Constraint> {
+fn constraints(robot: &Model, rng: &mut impl RngExt) -> Vec<Constraint> {
     let count = rng.random_range(1..=3);
     (0..count)
         .map(|i| {
             let a = rng.random_range(0..robot.bodies());
             let b = Some(rng.random_range(0..robot.bodies())).filter(|&b| b != a && rng.random_bool(0.5));
-            let pick = |rng: &mut dyn rand::RngCore| rng.random_bool(0.5);
+            let pick = |rng: &mut dyn rand::Rng| rng.random_bool(0.5);
             Constraint {
                 name: format!("constraint {i}"),
                 a: ConstraintEnd { joint: Some(a), placement: placement(rng) },

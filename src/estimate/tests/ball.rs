@@ -1,7 +1,7 @@
 //! A bouncing ball: two phases joined by a reset map whose instant is known, restitution and gravity unknown.
 
 use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
 
 use super::super::*;
 use crate::estimate::posterior::variance;
@@ -19,7 +19,7 @@ struct Ball {
 
 /// Normal numbers by Box and Muller.
 fn normal(draw: &mut ChaCha8Rng) -> f64 {
-    use rand::Rng;
+    use rand::RngExt;
     let (a, b): (f64, f64) = (draw.random_range(f64::MIN_POSITIVE..1.0), draw.random());
     (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
 }

@@ -1,8 +1,8 @@
 //! Random linear-quadratic problems, with every kind of rank deficiency that the core promises to bear.
 
 use nalgebra::{DMatrix, DVector};
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use super::super::*;
 

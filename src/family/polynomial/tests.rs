@@ -1,7 +1,7 @@
 //! Random expressions of polynomial zonotopes, held against numbers of twice the precision at random k.
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use super::*;
 use crate::enclose::twofold::Twofold;

@@ -1,7 +1,7 @@
 //! Rows without a guarantee, against the guaranteed ones.
 
 use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
 
 use super::{Identifier, IdentifierOptions, Noise, arm, prior, recording, truth};
 use crate::identify::window::{Clock, Window, parts, rows_over_parts};

@@ -10,8 +10,8 @@ mod late;
 
 use std::f64::consts::FRAC_PI_2;
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use super::evaluator::Evaluator;
 use super::integrals::{Integrals, upper};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
 
 use super::*;
 use crate::identify::tests::{Noise, PAYLOAD, arm, noise, prior, recording, truth};

@@ -2,8 +2,8 @@
 //! beforehand for its condition number. For comparison alone: its constraints are looked at in samples, for the prior,
 //! without tracking errors. Nothing is proven about it, and nothing executes it but a simulated experiment.
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use super::criterion::Judgement;
 use super::{Criterion, Information, samples_along};

@@ -319,8 +319,8 @@ pub fn half_width(rows: &WidthRows, p: usize, gap: f64) -> Option<HalfWidth> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     const WIDTH: usize = 13;
 

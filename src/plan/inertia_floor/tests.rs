@@ -1,6 +1,6 @@
 use nalgebra::{DMatrix, SymmetricEigen};
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use super::*;
 use crate::dynamics::truth;

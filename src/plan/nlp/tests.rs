@@ -264,8 +264,8 @@ fn wrong_sizes_are_refused() {
 /// Rows like a plan's: 600 wavy ones over 7 variables; starts that violate them; a wavy cost.
 #[test]
 fn random_wavy_problems_end_proven_within_twenty_evaluations_on_average() {
-    use rand::{Rng, SeedableRng};
-    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(5);
+    use rand::{RngExt, SeedableRng};
+    let mut rng = rand::rngs::ChaCha8Rng::seed_from_u64(5);
     let (mut found, mut improved, mut evaluations) = (0, 0, 0);
     for _ in 0..40 {
         let mut vector = |size: f64| -> [f64; 7] { std::array::from_fn(|_| rng.random_range(-size..size)) };

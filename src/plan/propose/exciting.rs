@@ -9,8 +9,8 @@
 use std::time::{Duration, Instant};
 
 use arrayvec::ArrayVec;
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use crate::plan::excite::Excitation;
 use crate::plan::nlp::{Evaluation, Row};

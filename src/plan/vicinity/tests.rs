@@ -2,8 +2,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use nalgebra::{Matrix3, Vector3};
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use super::*;
 use crate::certify::Problem;

@@ -115,8 +115,8 @@ fn exponential_up(x: f64) -> f64 {
 mod tests {
     use std::collections::VecDeque;
 
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     use super::*;
     use crate::reach::momentum::MomentumGains;

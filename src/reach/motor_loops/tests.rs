@@ -2,8 +2,8 @@
 
 use nalgebra::{DMatrix, DVector};
 use proptest::prelude::*;
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use super::*;
 use crate::dynamics::truth::{self, consistent};

@@ -1,8 +1,8 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use super::*;
 use crate::recording::{LogFormat, LogRequest};

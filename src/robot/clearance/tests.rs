@@ -1,6 +1,6 @@
 use nalgebra::Rotation3;
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use super::*;
 use crate::robot::fixture::small_robot;

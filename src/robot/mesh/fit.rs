@@ -139,8 +139,8 @@ fn circumscribed(p: &Vector2<f64>, q: &Vector2<f64>, r: &Vector2<f64>) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     #[test]
     fn a_cylinder_gets_a_capsule_of_nearly_its_radius() {

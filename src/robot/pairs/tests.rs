@@ -1,6 +1,6 @@
 use nalgebra::Vector3;
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use crate::robot::apart::{always_touch, never_touch};
 use crate::robot::{Arm, Capsule, HeldShape, clearance, load};

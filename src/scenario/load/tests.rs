@@ -1,7 +1,7 @@
 use std::f64::consts::{FRAC_PI_2, PI};
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use super::*;
 use crate::dynamics::{Motion, Wrench, rnea};

@@ -1,5 +1,5 @@
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use super::*;
 use crate::robot::{Collision, load};
@@ -114,7 +114,7 @@ fn a_shape_that_is_missing_from_the_certifiers_list_is_still_seen() {
 #[test]
 fn capsules_around_meshes_may_overlap_where_a_file_ignores_them() {
     let mut arm = load("kinova_gen3_2f85").unwrap();
-    let contacts = Contacts::new(&arm);
+    let mut contacts = Contacts::new(&arm);
     let mut rng = ChaCha8Rng::seed_from_u64(4);
     let mut random = || {
         let limits = |j: &crate::robot::Joint| j.limits.position.unwrap_or((-3.0, 3.0));
@@ -150,8 +150,8 @@ fn the_body_before_the_hand_is_looked_at() {
         q[6] = turn;
         robot.frames(&q)
     };
-    let contacts = Contacts::new(&touching);
-    let at = |turn: f64| contacts.clearance(&frames(&touching, turn), &Scene::default(), true).distance_m;
+    let mut contacts = Contacts::new(&touching);
+    let mut at = |turn: f64| contacts.clearance(&frames(&touching, turn), &Scene::default(), true).distance_m;
     let turns: Vec<f64> = (0..24).map(|k| at(f64::from(k) * PI / 12.0)).collect();
     assert!(turns.iter().any(|d| *d <= 0.0) && turns.iter().any(|d| *d > 0.0), "{turns:?}");
     // The certifier's list has that pair too.
@@ -160,13 +160,47 @@ fn the_body_before_the_hand_is_looked_at() {
     assert!(touching.self_pairs().iter().any(|&(a, b)| b == payload && touching.shapes()[a].joint == before));
 }
 
+/// What was nearest before is looked at first, and never all that is looked at: the answer is that of one who remembers nothing, over small steps and large ones,
+/// where obstacles begin or cease to count, and where there are fewer.
+#[test]
+fn what_was_nearest_before_changes_no_answer() {
+    let mut rng = ChaCha8Rng::seed_from_u64(9);
+    let robot = load("kinova_gen3_2f85").unwrap();
+    let fresh = Contacts::new(&robot);
+    let (mut remembering, mut changes) = (fresh.clone(), 0);
+    for _ in 0..60 {
+        let mut q: Vec<f64> = (0..robot.dof()).map(|_| rng.random_range(-2.0..2.0)).collect();
+        let mut obstacle = |speed: f64| {
+            let center = Vector3::from_fn(|_, _| rng.random_range(-0.7..0.7));
+            let mut scene = block(center, 0.1);
+            scene.obstacles[0].speed_m_s = speed;
+            scene.obstacles.remove(0)
+        };
+        let mut scene = Scene { obstacles: vec![obstacle(0.0), obstacle(0.3), obstacle(0.0)] };
+        for step in 0..40 {
+            q.iter_mut().for_each(|q| *q += rng.random_range(-0.05..0.05));
+            let (frames, moving) = (robot.frames(&q), rng.random_bool(0.5));
+            if step == 30 {
+                scene.obstacles.truncate(1);
+            }
+            let before = remembering.last;
+            let nearest = remembering.clearance(&frames, &scene, moving);
+            let alone = fresh.clone().clearance(&frames, &scene, moving);
+            assert!((nearest.distance_m - alone.distance_m).abs() <= 1e-12, "{nearest:?} {alone:?}");
+            assert!(nearest.distance_m <= 0.0 || nearest.between == alone.between, "{nearest:?} {alone:?}");
+            changes += u32::from(nearest.between != before);
+        }
+    }
+    assert!(changes > 100, "{changes}");
+}
+
 /// What the capsules keep apart is apart for the auditor: no contact that the proof has excluded.
 #[test]
 fn parts_do_not_touch_where_the_capsules_that_cover_them_are_apart() {
     let mut rng = ChaCha8Rng::seed_from_u64(8);
     for name in ["kinova_gen3_2f85", "z1"] {
         let robot = load(name).unwrap();
-        let contacts = Contacts::new(&robot);
+        let mut contacts = Contacts::new(&robot);
         let mut apart = 0;
         for _ in 0..300 {
             let q: Vec<f64> = robot

@@ -4,8 +4,8 @@
 //! speed that it has then, or goes on down behind the planned end until it meets the ground. A sensor tells when a foot left the ground
 //! and when it came down again, early or late by some milliseconds.
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use super::body::Body;
 use super::law::Law;

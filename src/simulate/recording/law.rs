@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use rand::Rng;
-use rand_chacha::ChaCha8Rng;
+use rand::RngExt;
+use rand::rngs::ChaCha8Rng;
 
 use super::body::constrained;
 use super::{Drive, RecordingPlan};

@@ -59,7 +59,7 @@ impl World {
         let (robot, audit, desired) = (&self.robot, &mut self.audit, &mut self.desired);
         let errors = &mut self.errors;
         let at_rest = reference.is_some_and(Supposed::rests);
-        let (scene, at_first) = (&mut self.scene, &self.at_first);
+        let (scene, at_first, contacts) = (&mut self.scene, &self.at_first, &mut self.contacts);
         let (paths, fault) = (&self.paths, self.faults.fast_obstacle.as_ref());
         let torques = ActingTorques { constant: &acting, fading: &fading };
         self.plant.advance(torques, length_s, |Moment { q, dq, followed }| {
@@ -67,7 +67,7 @@ impl World {
             passed.since += step;
             let since = passed.since;
             place(scene, at_first, paths, (now + since, fault));
-            let (near, coming) = audit.look(robot, (&self.contacts, &*scene), (now + since, q, dq), at_rest);
+            let (near, coming) = audit.look(robot, (contacts, &*scene), (now + since, q, dq), at_rest);
             (passed.closest, passed.approach) = (passed.closest.min(near), passed.approach.min(coming));
             if let Some(supposed) = reference {
                 supposed.reference.curve.evaluate(passed.t, desired);

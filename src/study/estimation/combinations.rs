@@ -6,8 +6,8 @@
 //! is known all the same: both are named.
 
 use nalgebra::{Cholesky, DMatrix, DVector, SymmetricEigen};
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use serde::Serialize;
 
 use super::EstimationStudy;

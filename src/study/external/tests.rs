@@ -101,7 +101,7 @@ fn quiet_gen3(seeds: std::ops::Range<u64>, lengths_s: &[f64]) -> (usize, usize) 
     for seed in seeds {
         for kind in [Noise::Uniform, Noise::Corner] {
             for &seconds in lengths_s {
-                let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
+                let mut rng = rand::rngs::ChaCha8Rng::seed_from_u64(seed);
                 let theta = truth(&robot, &prior, &mut rng);
                 let (samples, _) = simulated(&robot, &theta, seconds, kind, &mut rng);
                 match external_torques(robot.model(), &[&samples]) {

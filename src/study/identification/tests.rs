@@ -1,7 +1,7 @@
 //! Studies of recordings that a simulated arm leaves behind: files are written, read and studied.
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use super::*;
 use crate::dynamics::Workspace;

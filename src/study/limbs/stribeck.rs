@@ -124,8 +124,8 @@ pub(super) fn told(rows: &LimbRows, shapes: &[Option<Shape>], theta: &[f64]) -> 
 
 #[cfg(test)]
 mod tests {
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     use super::*;
     use crate::regression::robust::SampleRows;

@@ -7,8 +7,8 @@ mod methods;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use super::*;
 use crate::dynamics::constraint::reduced::{ClosureDomain, ReducedDynamics};

@@ -1,8 +1,8 @@
 //! The search: random motions to begin with, and the best of them made better.
 
 use nalgebra::DMatrix;
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use rayon::prelude::*;
 
 use super::shares::LimitShares;

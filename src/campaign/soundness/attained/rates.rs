@@ -11,7 +11,7 @@ use crate::reach::CellWorkspace;
 use crate::reach::{PreparedSet, torque};
 use crate::robot::DriveBounds;
 use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
 
 /// The bound on the drift of joint `j` is met.
 #[track_caller]

@@ -1,7 +1,7 @@
 //! The sets of a family of trajectories, attacked with its members.
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use crate::campaign::soundness::case::Case;
 use crate::dynamics::truth;

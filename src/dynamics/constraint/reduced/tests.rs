@@ -1,8 +1,8 @@
 //! Against differences, constrained forward dynamics, power and energy; Digit's legs and a planar linkage.
 
 use nalgebra::{DMatrix, DVector};
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use super::*;
 use crate::dynamics::Workspace;

@@ -1,7 +1,7 @@
 //! What the law rounds, held against its own model of rounding and against numbers of twice the precision.
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use super::*;
 use crate::reach::cell::MAX_JOINTS;

@@ -1,7 +1,7 @@
 //! Terms of tubes that narrow, and of what a plan must be wide for when it takes over from another.
 
 use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
 
 use super::*;
 use crate::dynamics::truth;

@@ -2,7 +2,7 @@
 
 use nalgebra::{DMatrix, DVector};
 use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
 
 use super::*;
 use crate::dynamics::truth;

@@ -139,7 +139,7 @@ fn the_shipped_arm_is_where_the_reference_puts_it() {
 fn the_shipped_capsules_leave_ordinary_configurations_free() {
     use std::f64::consts::{FRAC_PI_2, PI};
 
-    use rand::{Rng, SeedableRng};
+    use rand::{RngExt, SeedableRng};
     let robot = gen3();
     let names = |(a, b): (usize, usize)| (robot.shapes()[a].name.clone(), robot.shapes()[b].name.clone());
     let assert_free = |q: &[f64], least: f64| {
@@ -149,7 +149,7 @@ fn the_shipped_capsules_leave_ordinary_configurations_free() {
     };
     assert_free(&[0.0, 0.26, PI, -2.27, 0.0, 0.96, FRAC_PI_2], 0.02);
     assert_free(&[0.0; 7], 0.02);
-    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(4);
+    let mut rng = rand::rngs::ChaCha8Rng::seed_from_u64(4);
     let mut ordinary = 0;
     for _ in 0..5000 {
         let mut within = |range: f64| rng.random_range(-range..range);
@@ -173,7 +173,7 @@ fn the_shipped_capsules_leave_ordinary_configurations_free() {
 #[test]
 fn arms_that_ship_have_room_to_move() {
     use rand::SeedableRng;
-    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(3);
+    let mut rng = rand::rngs::ChaCha8Rng::seed_from_u64(3);
     for (name, at_least) in [("kinova_gen3", 500), ("z1", 500)] {
         let robot = load(name).unwrap();
         let free = (0..1000).filter(|_| {

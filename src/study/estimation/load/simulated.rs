@@ -13,8 +13,8 @@ use crate::simulate::{
     Drive, Ground, HiddenParameters, Noise, ReadingRates, Reads, Recording, RecordingPlan, record,
 };
 use crate::study::estimation::footing::Stamps;
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 /// Stream of random numbers that friction is drawn from, beside those of noise and ground.
 const FRICTION: u64 = 3;

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use nalgebra::DMatrix;
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use rayon::prelude::*;
 
 use super::apart::WholeRobot;

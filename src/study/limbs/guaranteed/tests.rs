@@ -4,8 +4,8 @@ mod terms;
 mod trials;
 mod whole;
 
-use rand::Rng;
-use rand_chacha::ChaCha8Rng;
+use rand::RngExt;
+use rand::rngs::ChaCha8Rng;
 
 use super::*;
 use crate::recording::MeasurementLog;

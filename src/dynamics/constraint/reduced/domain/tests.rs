@@ -1,7 +1,7 @@
 //! Against Newton's method from many starts, the geometry of a four-bar linkage, and Digit's legs.
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use super::super::{ReducedDynamics, ReducedError};
 use super::*;
