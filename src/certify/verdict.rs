@@ -10,7 +10,8 @@ use crate::robot::{Arm, Scene};
 use super::{Partition, StartRefusal};
 
 /// The other side of a distance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(rename_all = "snake_case")]
 pub enum Body {
     /// An obstacle, by its index in the scene.
@@ -20,7 +21,8 @@ pub enum Body {
 }
 
 /// Families of constraints.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(rename_all = "snake_case")]
 pub enum ConstraintFamily {
     /// Joint position limits (rad).
@@ -36,7 +38,8 @@ pub enum ConstraintFamily {
 }
 
 /// A proven margin: how much is left, when and where it is smallest.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct Margin {
     /// Limit minus proven supremum, in the family's unit; `None` if nothing of the family applies.
     pub value: Option<f64>,
@@ -47,7 +50,8 @@ pub struct Margin {
 }
 
 /// Proof that a plan is safe: the smallest margin of each family, all at least zero.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct Certificate {
     /// Position, rad.
     pub position: Margin,

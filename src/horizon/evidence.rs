@@ -12,7 +12,8 @@ use crate::reach::{TrackingTube, Tube};
 use crate::robot::{Arm, Zonotope3};
 
 /// A proof that the assumptions do not all hold.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct Broken {
     /// When, s: the tick, or the end of the window.
     #[serde(deserialize_with = "number")]
@@ -30,7 +31,8 @@ pub struct Broken {
 }
 
 /// Where a broken assumption shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(rename_all = "snake_case")]
 pub enum Evidence {
     /// The tracking energy V passed what the proof allows; the encoders' bounds would have to grow.
@@ -65,7 +67,8 @@ impl fmt::Display for Evidence {
 }
 
 /// The gentle stop of a run: what it was that the tube was given up for, and when.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct StopRecord {
     /// The first tick whose torques were the stop's, s.
     #[serde(deserialize_with = "number")]
@@ -75,7 +78,8 @@ pub struct StopRecord {
 }
 
 /// A time without measurements; no window of data reaches over it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct MeasurementGap {
     /// Last sample before it, s.
     pub from_s: f64,

@@ -49,7 +49,8 @@ impl LogRow {
 }
 
 /// One update of the set; vectors of length 10 in the order of [`crate::inertia::PARAMETER_NAMES`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct Identification {
     /// Time, s.
     #[serde(deserialize_with = "number")]
@@ -66,7 +67,8 @@ pub struct Identification {
 }
 
 /// What is known of the ten inertial parameters of a body, about and in its joint's frame; all of length 10.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct BodyEstimate {
     /// Nominal estimate.
     #[serde(deserialize_with = "numbers")]
@@ -87,7 +89,8 @@ impl BodyEstimate {
 }
 
 /// One plan in the summary.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct PlanSummary {
     /// Time at which its execution starts (or would have started), s.
     #[serde(deserialize_with = "number")]
@@ -113,7 +116,8 @@ pub struct PlanSummary {
 
 /// How much of each joint's torque the parameters leave open, N m: half-widths, mean over the desired motion of a plan, as
 /// [`open_torque`] has them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct TorqueWidths {
     /// If the box were all that is known.
     #[serde(deserialize_with = "numbers")]
@@ -145,7 +149,8 @@ impl TorqueWidths {
 }
 
 /// Smallest margins of a plan over time; `None` where nothing was proven or there is no such constraint.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct Margins {
     /// To a position limit, rad (m).
     pub position: Option<f64>,
@@ -181,7 +186,8 @@ impl From<&Certificate> for Margins {
 }
 
 /// The most probable inertial parameters of the last link with gripper and payload; they carry no guarantee.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct MostProbable {
     /// The estimates, in the order of [`crate::inertia::PARAMETER_NAMES`]; empty if there are none.
     #[serde(deserialize_with = "numbers")]
@@ -203,7 +209,8 @@ pub struct MostProbable {
 }
 
 /// What a controller that adapts takes for the last body at a time; it carries no guarantee.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct AdaptedBody {
     /// Time, s.
     pub t: f64,
@@ -228,7 +235,8 @@ pub struct TubeStep {
 const WIDTHS_AT: usize = 64;
 
 /// A time during which nothing could be proven because of an obstacle that moves: the arm came to rest, or stood.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct WaitRecord {
     /// When planning failed for the first time, s.
     #[serde(deserialize_with = "number")]

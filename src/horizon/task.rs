@@ -10,7 +10,8 @@ use crate::robot::{Arm, JointKind, Prior, Scene};
 use crate::trajectory::PiecewiseBezier;
 
 /// The rhythm of planning.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(default, deny_unknown_fields)]
 pub struct Timing {
     /// Duration of a trajectory, s; it ends at rest.
@@ -34,7 +35,7 @@ impl Default for Timing {
 }
 
 /// What an exciting trajectory minimises.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExciteCriterion {
     /// The condition number of the last body's regressor.
@@ -47,7 +48,7 @@ pub enum ExciteCriterion {
 }
 
 /// Settings of the exciting trajectories.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Excite {
     /// What they minimise.
@@ -76,7 +77,7 @@ fn default_samples() -> usize {
 }
 
 /// Settings of the trajectories towards the goal.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Carry {
     /// How far one trajectory may move each joint, rad (m); length n.
@@ -84,7 +85,7 @@ pub struct Carry {
 }
 
 /// How near to its place a held object must be in the end, so that it stays there when it is let go. Its place is where the goal has it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Placing {
     /// The point of the object that counts, in the frame of the end effector's joint, m.
@@ -98,7 +99,8 @@ pub struct Placing {
 }
 
 /// How far a held object is from its place.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct PlacingError {
     /// Across the vertical, m.
     pub horizontal_m: f64,
@@ -137,7 +139,7 @@ impl Placing {
 }
 
 /// Settings of the identifier.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Identify {
     /// How intervals come of the data.
@@ -158,7 +160,8 @@ impl Default for Identify {
 }
 
 /// What the run may know of an object in the hand, and how it is to learn more.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct HeldObject {
     /// Name of what is held.
     pub payload: String,
@@ -171,7 +174,8 @@ pub struct HeldObject {
 }
 
 /// Everything that planner, controller, certifier and identifier may know before the first measurement.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct Task {
     /// Name of the scenario.
     pub name: String,

@@ -59,7 +59,8 @@ impl Histogram {
 }
 
 /// [`TickTimes`] in a few numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct TickSummary {
     /// Number of ticks.

@@ -15,7 +15,8 @@ const LENGTH: f64 = 0.2;
 ///
 /// Units of u and radius are those of the balance the rows come from (N m s for the momentum balance). `radius`
 /// includes everything that may be wrong: sensor noise, quadrature, encoder errors, the rounding of `y` and `u`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct Rows {
     /// Coefficients, one row of length p each.
     pub y: DMatrix<f64>,
@@ -31,7 +32,8 @@ pub struct Rows {
 }
 
 /// How a row can be made again, in another process too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(untagged)]
 pub enum Source {
     /// Joint, first tick, last tick of a span of measurements; and which step of learning made the row.
@@ -43,7 +45,8 @@ pub enum Source {
 }
 
 /// The time (s, end of the window) and the joint that a row of data comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct Origin {
     /// End of the window, s.
     pub t: f64,
@@ -108,7 +111,8 @@ impl Rows {
 
 /// Half-spaces c' theta >= 0 on one body's inertial parameters, each of the form v' J(theta) v >= 0 with v on the
 /// grid of [`on_grid`], so that c is exact and the half-space holds for every physically consistent body.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct Cuts {
     /// Index of the body's first inertial parameter in the parameter vector.
     pub offset: usize,

@@ -35,7 +35,8 @@ pub const SCHEMA: u32 = 1;
 const GRID: f64 = (1u64 << 20) as f64;
 
 /// A set's proof, apart from the measurements.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct SetProof {
     /// Version of this format.
@@ -56,7 +57,8 @@ pub struct SetProof {
 }
 
 /// One step of learning. Everything in it is proven over the set that the steps before leave.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ProofStep {
     /// What physical consistency says of the prior.
@@ -79,7 +81,8 @@ pub enum ProofStep {
 }
 
 /// A window of measurements.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct MeasuredWindow {
     /// Number of its first tick; windows that share a tick follow one another.
@@ -93,7 +96,8 @@ pub struct MeasuredWindow {
 }
 
 /// A bound of one parameter.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct ProvenBound {
     /// Index in the parameter vector.
@@ -107,7 +111,8 @@ pub struct ProvenBound {
 }
 
 /// Multipliers that are not zero.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct Terms {
     /// Index into [`SetProof::rows`], multiplier.
@@ -117,7 +122,8 @@ pub struct Terms {
 }
 
 /// A strip with its proof.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct ProvenStrip {
     /// Index of a parameter, its share in the direction; zeros are left out.
@@ -137,6 +143,7 @@ impl SetProof {
     ///
     /// # Errors
     /// [`ProofError::File`] names the file: unreadable, or no proof of a set.
+    #[cfg(any(feature = "verify", not(surelift_program)))]
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ProofError> {
         let path = path.as_ref();
         let file = |reason: String| ProofError::File { path: path.to_owned(), reason };

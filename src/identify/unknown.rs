@@ -11,7 +11,8 @@ const FRICTION_SHARE: f64 = 0.2;
 const LEAST_ACCELERATION: f64 = 1.0;
 
 /// What is to be found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(rename_all = "snake_case")]
 pub enum Unknown {
     /// The inertial parameters of the last body.

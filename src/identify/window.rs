@@ -70,7 +70,8 @@ pub use history::{History, Past, Pick, Placed, RowMaker, Stretch, TickEnd};
 pub use part::{Enclosed, Enclosures, Part, equal_spans, parts, rows_over_parts};
 
 /// What is known of the time between two samples.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(rename_all = "snake_case")]
 pub enum Clock {
     /// Ticks of the control loop: exactly one control period apart, the torque held in between.

@@ -35,7 +35,8 @@ pub const PARAMETER_UNITS: [&str; INERTIAL] =
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct JointParameters<T = f64> {
     /// Coulomb friction F_c, N m, >= 0.
     pub coulomb: T,

@@ -23,7 +23,8 @@ use super::{ARMATURE, COULOMB, FRICTION, INERTIAL, OFFSET, VISCOUS};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(try_from = "Stated")]
 pub struct ParameterSet {
     /// Lower bounds.
@@ -39,6 +40,7 @@ pub struct ParameterSet {
 }
 
 /// A set as it is written, not checked yet.
+#[cfg(any(feature = "verify", not(surelift_program)))]
 #[derive(Deserialize)]
 struct Stated {
     lower: Vec<f64>,
@@ -49,6 +51,7 @@ struct Stated {
     core: Option<Core>,
 }
 
+#[cfg(any(feature = "verify", not(surelift_program)))]
 impl TryFrom<Stated> for ParameterSet {
     type Error = SetError;
 
@@ -181,7 +184,8 @@ impl JointRanges<'_> {
 
 /// Part of a body: what is left of the body without it is one that can exist (pseudo-inertia >= 0), or nothing. A gripper that
 /// holds something is known to be still there.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct Core {
     /// Index of the whole body's mass among the parameters.
@@ -192,7 +196,8 @@ pub struct Core {
 
 /// { theta : lower <= direction . theta <= upper }. A few of them hold what a box forgets: that the data allow a heavier
 /// payload only with a lighter link, or one that is held closer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct Strip {
     /// One number a parameter.
@@ -206,7 +211,8 @@ pub struct Strip {
 /// Strips in the directions in which a motion needs them: at some of its times and for each joint, the row that the joint's
 /// torque (N m) depends on the parameters with, or one near it. The strips say something about the parameters, not about
 /// the motion: they hold for any other one too.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct TorqueStrips {
     /// Times from the motion's start, s; at least one, increasing.

@@ -68,7 +68,8 @@ use super::upward::{add_up, div_up, mul_up, sum_up};
 mod tests;
 
 /// Constants of the loops for one plan, a joint each.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct MotorLoops {
     /// u_j, N m (N): the output of the loop is cut at it.

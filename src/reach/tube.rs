@@ -72,7 +72,8 @@ use super::upward::{div_up, mul_up};
 pub(crate) const LEVEL: f64 = 1.0 + 1.0 / (1_u64 << 20) as f64;
 
 /// Constants of the robust law for one plan, and of the proof that goes with it. Stored in the plan.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct Tube {
     /// Gains, V_max and the control period.

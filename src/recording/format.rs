@@ -15,7 +15,8 @@ const TIMES: [(&str, f64); 4] = [("s", 1.0), ("ms", 1e3), ("us", 1e6), ("ns", 1e
 const ANGLES: [(&str, bool); 2] = [("rad", false), ("deg", true)];
 
 /// How a file is to be understood beyond its unit of angles. The default is the format that surelift writes.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(deny_unknown_fields, default)]
 pub struct LogFormat {
     /// What the columns of a CSV file are called.
@@ -66,7 +67,8 @@ impl LogFormat {
 /// Each of `t`, `q`, `dq` and `tau` may be named; what is not named is called as surelift calls it. In a name `{}` stands for the joint's
 /// number from 1, `{0}` for its number from 0, and `{name}` for its name. A unit may follow a colon: s, ms, us or ns of `t`, rad or deg of
 /// `q` and `dq` (per second). Time in other units than s is counted from the first row.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(try_from = "String", into = "String")]
 pub struct ColumnNames {
     /// Patterns of t, q, dq and tau, with their units.

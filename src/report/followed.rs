@@ -13,7 +13,8 @@ const POINTS: usize = 40;
 const SIZE: (u32, u32) = (520, 170);
 
 /// Tracking errors and torques along the path.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct FollowedPath {
     /// Name of each joint.
     pub joints: Vec<String>,

@@ -18,7 +18,8 @@ pub const FILE: &str = "worlds.json";
 pub const SCHEMA: u32 = 1;
 
 /// All runs of a folder of worlds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct Overview {
     /// Layout version, [`SCHEMA`].
     pub schema: u32,
@@ -45,7 +46,8 @@ pub struct Overview {
 }
 
 /// One world.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct Entry {
     /// Name of the world file, without extension.
     pub world: String,
@@ -78,7 +80,8 @@ pub struct Entry {
 }
 
 /// Order statistics of a sample (nearest rank).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct Spread {
     /// Size of the sample.
     pub count: usize,

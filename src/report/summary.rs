@@ -21,7 +21,8 @@ use crate::simulate::{ClosestPair, SpringAudit};
 pub const SCHEMA: u32 = 1;
 
 /// The whole of `summary.json`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct Summary {
     /// Layout version, [`SCHEMA`].
     pub schema: u32,
@@ -123,7 +124,8 @@ fn is_zero(x: &u64) -> bool {
 }
 
 /// How often something that must not happen happened.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct Violations {
     /// Steps with a contact.
     pub collision: u64,
@@ -160,7 +162,8 @@ impl Violations {
 }
 
 /// What is known of ten inertial parameters, about and in the frame of the end effector; all of length 10.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct Payload {
     /// Names, [`PARAMETER_NAMES`].
     pub names: Vec<String>,

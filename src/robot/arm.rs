@@ -319,6 +319,7 @@ impl Serialize for Arm {
     }
 }
 
+#[cfg(any(feature = "verify", not(surelift_program)))]
 impl<'de> Deserialize<'de> for Arm {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let description = ArmDescription::deserialize(deserializer)?;

@@ -10,7 +10,8 @@ use super::model::Placement;
 use super::shape::Capsule;
 
 /// A primitive of collision geometry, in its own frame (as URDF defines them: centred, axis z).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Primitive {
     /// A box.
@@ -40,7 +41,8 @@ pub enum Primitive {
 }
 
 /// A collision primitive with its place.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct Collision {
     /// For messages: the URDF name, else `kind number`.
     pub name: String,
@@ -62,7 +64,8 @@ impl Collision {
 }
 
 /// A collision primitive on a body: a part of a link, or of what the hand holds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct CollisionPart {
     /// Link that it belongs to, for messages; `payload` for what is held.
     pub link: String,

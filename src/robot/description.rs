@@ -12,7 +12,8 @@ use super::timing::TimingBounds;
 use super::uncertainty::Uncertainty;
 
 /// What is stated of an arm, in files and in memory. [`super::Arm::new`] checks it and derives what follows from it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct ArmDescription {
     /// The tree, on a fixed base.
     #[serde(flatten)]

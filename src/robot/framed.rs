@@ -31,7 +31,8 @@ const ROUNDED: f64 = 1e-9;
 const THICKNESS: f64 = 1e-6;
 
 /// A body in the frame of a link.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct FramedBody {
     /// Mass, kg.
     pub mass_kg: f64,
@@ -42,7 +43,8 @@ pub struct FramedBody {
 }
 
 /// Bounds of a body in the frame of a link, lower bound first.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct FramedBounds {
     /// Mass, kg.
     pub mass_kg: [f64; 2],
@@ -54,7 +56,8 @@ pub struct FramedBounds {
 }
 
 /// A payload alone, without what holds it, in the frame of a link of the URDF.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct FramedPayload {
     /// The link.
     pub frame: String,

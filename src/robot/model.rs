@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::inertia::{FRICTION, INERTIAL, JointParameters};
 
 /// A rigid placement: `p_parent = rotation * p_child + translation` (metres).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct Placement {
     /// Rotation matrix from child to parent coordinates.
     pub rotation: Matrix3<f64>,
@@ -46,7 +47,8 @@ impl Placement {
 
 /// How a joint moves. The axis of a joint with one coordinate is always +z of the joint frame: a URDF axis in another
 /// direction is turned into the fixed placement when the model is loaded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(rename_all = "snake_case")]
 pub enum JointKind {
     /// Rotation about z with position limits, radians.
@@ -79,7 +81,8 @@ impl JointKind {
 }
 
 /// Limits of one joint; SI units (rad or m, rad/s or m/s, N m or N).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct JointLimits {
     /// Lower and upper position; `None` for a continuous joint and a free flyer.
     pub position: Option<(f64, f64)>,
@@ -91,7 +94,8 @@ pub struct JointLimits {
 }
 
 /// One joint and the body that it moves.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct Joint {
     /// Name of the joint in the URDF.
     pub name: String,
@@ -116,7 +120,8 @@ pub struct Joint {
 }
 
 /// A frame with a name, fixed to a body: a foot, a hand, a rotor, one end of a loop closure.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct NamedFrame {
     /// Its name.
     pub name: String,
@@ -127,7 +132,7 @@ pub struct NamedFrame {
 }
 
 /// Which relative motion a loop closure forbids.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopKind {
     /// The origins of both frames coincide: 3 equations.
@@ -137,7 +142,8 @@ pub enum LoopKind {
 }
 
 /// Two frames that a mechanism holds together.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct LoopClosure {
     /// Its name.
     pub name: String,
@@ -153,7 +159,8 @@ pub struct LoopClosure {
 }
 
 /// A rotor: a force along the z axis of a frame, with a moment about it that is proportional to the force.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct Thrust {
     /// Its name.
     pub name: String,
@@ -166,7 +173,8 @@ pub struct Thrust {
 }
 
 /// A tree of joints and bodies, on a fixed base or on a free-flying root body: all that dynamics needs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct Model {
     /// Name of the robot.
     pub name: String,
@@ -225,8 +233,10 @@ impl Model {
     }
 
     /// Whether the root body floats: its joint is a [`JointKind::FreeFlyer`].
+    //
+    // What `cargo try` compiles moves arms alone, and [`super::Arm::new`] refuses one that floats: there, code for free flyers goes no further than this.
     pub fn has_free_flyer(&self) -> bool {
-        self.joints.first().is_some_and(|j| j.kind == JointKind::FreeFlyer)
+        cfg!(not(surelift_program)) && self.joints.first().is_some_and(|j| j.kind == JointKind::FreeFlyer)
     }
 
     /// Index of joint `i`'s first number in a configuration vector.

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 pub(crate) const TURNED: f64 = 1.0 / (1_u64 << 44) as f64;
 
 /// A zonotope: { center + sum_k x_k generators_k, |x_k| <= 1 }, metres, base frame. It holds an obstacle, which stays there or moves.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct Zonotope3 {
     /// Name for messages.
@@ -94,7 +95,8 @@ impl Zonotope3 {
 }
 
 /// Obstacles; they do not move, or no faster than they say (assumption A3).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct Scene {
     /// The obstacles, in the robot's base frame.
     pub obstacles: Vec<Zonotope3>,

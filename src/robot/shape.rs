@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::model::Placement;
 
 /// The set of points within `radius` of the segment from `a` to `b` (a sphere when they coincide); metres.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct Capsule {
     /// First end of the segment.
     pub a: Vector3<f64>,
@@ -34,7 +35,8 @@ impl Capsule {
 }
 
 /// A collision capsule fixed to a body of the robot.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct LinkShape {
     /// Name for messages, for example `forearm`.
     pub name: String,
@@ -45,7 +47,8 @@ pub struct LinkShape {
 }
 
 /// Two capsules that are not kept apart from each other because somebody said so. Nothing proves it: it is trusted.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct IgnoredPair {
     /// Index of one capsule in [`super::Arm::shapes`].
@@ -57,7 +60,8 @@ pub struct IgnoredPair {
 }
 
 /// What is known of the shape of what the hand holds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(rename_all = "snake_case")]
 pub enum HeldShape {
     /// Nothing is held beyond what the URDF describes.

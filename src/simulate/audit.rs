@@ -54,7 +54,8 @@ pub struct Approach {
 }
 
 /// The two bodies that came closest to each other in a run, and when.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct ClosestPair {
     /// When, s.
     pub t: f64,

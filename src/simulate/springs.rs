@@ -17,7 +17,8 @@ use super::plant::{Plant, friction_share};
 const RETURN_1_S: f64 = 8.0;
 
 /// What springs did of what is assumed of them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct SpringAudit {
     /// Largest ratio of a spring's torque to the joint's limit.
     pub torque_ratio: f64,

@@ -54,7 +54,8 @@ pub enum TrajectoryError {
 }
 
 /// Desired position, velocity and acceleration of all joints at one time (rad, rad/s, rad/s^2; m for prismatic).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 pub struct JointState {
     /// Positions.
     pub q: Vec<f64>,
@@ -72,7 +73,7 @@ impl JointState {
 }
 
 /// A quintic Bézier curve a joint on [0, duration_s]; past its end it rests at its last point.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bezier {
     /// Duration T, s.

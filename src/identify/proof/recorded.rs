@@ -21,7 +21,8 @@ use crate::recording::{LogFormat, MeasurementLog};
 use crate::robot::{Arm, Sensors};
 
 /// What the rows of recordings rest on, beside the robot with the bounds on its sensors and the prior.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct Premises {
     /// What was to be found.
@@ -47,7 +48,8 @@ pub struct Premises {
 }
 
 /// A recording's file and how to read it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct LogFile {
     /// Where it was.
@@ -67,7 +69,8 @@ pub struct LogFile {
 }
 
 /// Bounds wider than the stated ones, found on the first part of each recording.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct WiderBounds {
     /// Error of measured positions, rad.

@@ -14,7 +14,8 @@ use super::report::MomentumReport;
 const RESERVE: f64 = 1.01;
 
 /// Bounds at all times of a plan and after it, a joint each. The certifier refuses a plan of which they are not true.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct StateBounds {
     /// |e_j|, rad (m).
@@ -72,7 +73,8 @@ impl StateBounds {
 }
 
 /// A law that is not the first, by its name in files.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(rename_all = "snake_case")]
 pub enum LawName {
     /// [`super`].
@@ -81,7 +83,8 @@ pub enum LawName {
 }
 
 /// The constants of the law for a plan, and what is proven of its states.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct BoundedTube {
     /// The law.

@@ -11,7 +11,8 @@ use super::narrowing::WideStart;
 const CLOCK_ROUNDING_S: f64 = 1e-11;
 
 /// When readings are taken and commands act, s. All are bounds; what is not known to be there is zero, but for the period.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct CycleTiming {
     /// h: ticks are this far apart, and by at most `jitter_s` more.
@@ -120,7 +121,8 @@ impl CycleTiming {
 }
 
 /// Gains of the law.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct MomentumGains {
     /// K_r, 1/s: r = de + K_r e.
@@ -130,7 +132,8 @@ pub struct MomentumGains {
 }
 
 /// Constants of the law and of the proof that goes with it, for one plan.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct MomentumTube {
     /// Gains.

@@ -17,7 +17,8 @@ use crate::reach::upward::{add_up, div_up, mul_up};
 use super::constants::MomentumTube;
 
 /// When a constant begins to fall from its value at the start towards its later one, and how fast.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct Fall {
     /// t_0, s: until then nothing falls.
@@ -51,7 +52,8 @@ impl Fall {
 }
 
 /// What the constants of a [`MomentumTube`] are at the start of a plan that follows another; none is below its later value.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(feature = "verify", not(surelift_program)), derive(Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct WideStart {
     /// u_j, N m.
