@@ -59,7 +59,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Repeats the proof in the arithmetic `R`; after `before` as in [`PlanStart::after`] and [`PlanStart::after_momentum`].
+    /// Repeats the proof in the arithmetic `R`; after `before` as in [`super::PlanStart::after`] and [`super::PlanStart::after_momentum`].
     ///
     /// # Errors
     /// [`Refusal`] names constraint, time and place that cannot be proven. A plan of the momentum law that starts in motion is refused without the one before.
