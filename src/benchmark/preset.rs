@@ -12,7 +12,7 @@ use crate::identify::Method;
 use crate::plan::propose::ConstraintModel;
 
 /// A method: how it moves to learn, what it believes then, how it controls, and what it asks to be proven.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MethodPreset {
     /// Version of this format: 1.
@@ -38,7 +38,7 @@ pub struct MethodPreset {
 }
 
 /// How a method moves to learn.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Learning {
     /// Not at all.
@@ -52,7 +52,7 @@ pub enum Learning {
 }
 
 /// Proven motions, and what is made of the data.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PlannedLearning {
     /// What a motion minimises; what the scenario says if left out.
@@ -72,7 +72,7 @@ impl Default for PlannedLearning {
 }
 
 /// A Fourier series that excites, \[26\], with the limits that the baseline of \[1\] keeps.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FourierLearning {
     /// Number of harmonics, at least 2.
@@ -92,7 +92,7 @@ impl Default for FourierLearning {
 }
 
 /// What a controller takes for true.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AssumedBody {
     /// What was identified.
@@ -106,7 +106,7 @@ pub enum AssumedBody {
 }
 
 /// A controller.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ControlLaw {
     /// The robust law ([`crate::control::RobustController`]), with the robot's gains.
@@ -120,7 +120,7 @@ pub enum ControlLaw {
 }
 
 /// What has to be proven.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proof {
     /// Every motion: what is not proven is not carried out.

@@ -32,7 +32,7 @@ use super::baseline::{Allowed, JointGain, NominalModel, Output, check_number, re
 use super::{Controller, Measured, Tick};
 
 /// Gains of [`AdaptiveController`]; the defaults are tuned for the empty Kinova Gen3 at 1 kHz.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AdaptiveGains {
     /// Lambda, 1/s, above 0.

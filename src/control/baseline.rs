@@ -16,7 +16,7 @@ use crate::trajectory::JointState;
 use super::{Measured, Tick};
 
 /// A gain: one number for all joints, or one a joint. In a file it is a number or a list.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum JointGain {
     /// The same for every joint.

@@ -24,7 +24,7 @@ use super::baseline::{Allowed, JointGain, NominalModel, Output, readable};
 use super::{Controller, Measured, Tick};
 
 /// Gains of [`GravityPid`]; the defaults are tuned for the empty Kinova Gen3 at 1 kHz.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PidGains {
     /// K_p, N m/rad, above 0.

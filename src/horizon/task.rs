@@ -35,7 +35,7 @@ impl Default for Timing {
 }
 
 /// What an exciting trajectory minimises.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExciteCriterion {
     /// The condition number of the last body's regressor.
@@ -48,7 +48,7 @@ pub enum ExciteCriterion {
 }
 
 /// Settings of the exciting trajectories.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Excite {
     /// What they minimise.
@@ -77,7 +77,7 @@ fn default_samples() -> usize {
 }
 
 /// Settings of the trajectories towards the goal.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Carry {
     /// How far one trajectory may move each joint, rad (m); length n.
@@ -85,7 +85,7 @@ pub struct Carry {
 }
 
 /// How near to its place a held object must be in the end, so that it stays there when it is let go. Its place is where the goal has it.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Placing {
     /// The point of the object that counts, in the frame of the end effector's joint, m.
@@ -139,7 +139,7 @@ impl Placing {
 }
 
 /// Settings of the identifier.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Identify {
     /// How intervals come of the data.

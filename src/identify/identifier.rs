@@ -22,7 +22,7 @@ use crate::regression::balance;
 use crate::robot::Arm;
 
 /// How intervals come of data; both are proven.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
     /// The best certificate that linear programs find ([`super::bounds`]).

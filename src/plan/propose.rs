@@ -61,7 +61,7 @@ const SPARE: f64 = 0.02;
 const EVALUATIONS: usize = 16;
 
 /// Where the constraints of the planner's nonlinear program come from.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConstraintModel {
     /// From the certifier itself, at one end point after the other.
@@ -72,7 +72,7 @@ pub enum ConstraintModel {
 }
 
 /// Constraints over all end points at once.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OverAll {
     /// How far an end point may be from where the motion starts, rad (m), of any joint; less where the task allows less. Sets over more end points

@@ -10,7 +10,7 @@ use super::spring::Spring;
 /// At each instant `applied = command + x` with `|x| <= error_nm + error_ratio |command|`, the joint moves as under `applied + u` with
 /// `|u| <= unmodelled_nm`, and both may change at any time. A torque sensor reads `applied`, averaged over a tick; it does not see u. With a [`Spring`] the joint
 /// is that of the arm's common motion, and u has in it what this one asks for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DriveBounds {
     /// Absolute part of the error of the applied torque, N m (N).

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Gains of the robust controller and the radius of its tube (`control`).
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gains {
     /// K_r, 1/s: r = de + K_r e.

@@ -132,7 +132,7 @@ pub struct NamedFrame {
 }
 
 /// Which relative motion a loop closure forbids.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopKind {
     /// The origins of both frames coincide: 3 equations.

@@ -37,7 +37,7 @@ use crate::inertia::{INERTIAL, ParameterSet};
 
 /// What is believed of the whole last body (link, gripper, payload) and of the joints; parameters in the order m, h_x, h_y, h_z, I_xx,
 /// I_xy, I_yy, I_xz, I_yz, I_zz about and in the last joint's frame, SI units.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prior {
     /// Lower bounds of the last body with all that it holds; given with `upper` or not at all.
@@ -65,7 +65,7 @@ pub struct Prior {
 }
 
 /// What is believed of one joint.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JointPrior {
     /// Coulomb friction F_c, lower and upper bound, N m.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Bounds on what the sensors may get wrong (assumption A2).
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sensors {
     /// |measured q - q| <= this, rad.

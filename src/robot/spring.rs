@@ -29,7 +29,7 @@ use super::gains::Gains;
 use super::sensors::Sensors;
 
 /// Where the encoder of an elastic joint is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EncoderSide {
     /// Behind the spring: it reads the link.
@@ -39,7 +39,7 @@ pub enum EncoderSide {
 }
 
 /// A spring between the transmission of a joint and its link: how stiff it is, and what it needs of the arm's other bounds. `docs/howto/elastic_joints.md` says what is assumed of it.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spring {
     /// Its stiffness at least, N m/rad (N/m).

@@ -14,7 +14,7 @@ const MOST_PERIODS: f64 = 100.0;
 ///
 /// A drive may follow its commands with a first-order lag: what it is about to apply, before its other errors, follows T dtau/dt = command - tau with some T from
 /// 0 to `drive_lag_max_s`, another one for each joint, and at any time another one. An arm at rest that a plan starts from stands by the torques of its drives.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TimingBounds {
     /// Largest age of a tick's positions and velocities, s.

@@ -6,7 +6,7 @@ use crate::inertia::{ARMATURE, OFFSET};
 
 /// How far the truth may be from the nominal model: ratios of the nominal values, and beside them absolute figures. A nominal value of zero with a ratio
 /// alone is exact.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Uncertainty {
     /// On each inertial parameter of each link (0.05 = 5 %).

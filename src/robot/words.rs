@@ -42,7 +42,7 @@ const LARGEST: f64 = 1e3;
 type Region = [Interval; 3];
 
 /// What is known of what the hand holds, without what holds it.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PayloadWords {
     /// Link of the URDF that moves with the hand, in whose frame the rest is stated; the tool frame if left out, which is the last link that is fixed to the

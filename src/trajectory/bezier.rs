@@ -73,7 +73,7 @@ impl JointState {
 }
 
 /// A quintic Bézier curve a joint on [0, duration_s]; past its end it rests at its last point.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bezier {
     /// Duration T, s.

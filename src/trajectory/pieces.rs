@@ -11,7 +11,7 @@ pub const MAX_PIECES: usize = 64;
 /// last one it rests there.
 ///
 /// Whether the pieces join is checked by [`Pieces::check`], and by the certifier ([`crate::trajectory::junction`]).
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "StatedPieces", into = "StatedPieces")]
 pub struct PiecewiseBezier {
     /// The first piece.
@@ -22,7 +22,7 @@ pub struct PiecewiseBezier {
 
 /// Quintic Bézier pieces of the same joints: the first one, and those that follow it without a jump of position, velocity or acceleration.
 /// The last one comes to rest.
-#[derive(Deserialize, Serialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StatedPieces {
     /// Duration T of the first piece, s.
