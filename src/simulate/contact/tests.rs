@@ -169,16 +169,17 @@ fn what_was_nearest_before_changes_no_answer() {
     let fresh = Contacts::new(&robot);
     let (mut remembering, mut changes) = (fresh.clone(), 0);
     for _ in 0..60 {
-        let mut q: Vec<f64> = (0..robot.dof()).map(|_| rng.random_range(-2.0..2.0)).collect();
+        let mut q = CALM.map(|q| q + rng.random_range(-0.4..0.4));
+        let hand = robot.frames(&q)[robot.end_effector()].translation;
         let mut obstacle = |speed: f64| {
-            let center = Vector3::from_fn(|_, _| rng.random_range(-0.7..0.7));
+            let center = hand + Vector3::from_fn(|_, _| rng.random_range(-0.3..0.3));
             let mut scene = block(center, 0.1);
             scene.obstacles[0].speed_m_s = speed;
             scene.obstacles.remove(0)
         };
         let mut scene = Scene { obstacles: vec![obstacle(0.0), obstacle(0.3), obstacle(0.0)] };
         for step in 0..40 {
-            q.iter_mut().for_each(|q| *q += rng.random_range(-0.05..0.05));
+            q.iter_mut().for_each(|q| *q += rng.random_range(-0.1..0.1));
             let (frames, moving) = (robot.frames(&q), rng.random_bool(0.5));
             if step == 30 {
                 scene.obstacles.truncate(1);
