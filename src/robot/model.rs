@@ -233,9 +233,8 @@ impl Model {
     }
 
     /// Whether the root body floats: its joint is a [`JointKind::FreeFlyer`].
-    //
-    // What `cargo try` compiles moves arms alone, and [`super::Arm::new`] refuses one that floats: there, code for free flyers goes no further than this.
     pub fn has_free_flyer(&self) -> bool {
+        // What `cargo try` compiles moves arms alone, and `Arm::new` refuses one that floats: there, code for free flyers goes no further than this.
         cfg!(not(surelift_program)) && self.joints.first().is_some_and(|j| j.kind == JointKind::FreeFlyer)
     }
 

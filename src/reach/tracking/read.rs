@@ -3,10 +3,10 @@
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
-use super::super::momentum::{BoundedTube, LawName, MomentumTube, StateBounds};
-use super::super::motor_loops::MotorLoops;
-use super::super::tube::Tube;
 use super::TrackingTube;
+use crate::reach::momentum::{BoundedTube, LawName, MomentumTube, StateBounds};
+use crate::reach::motor_loops::MotorLoops;
+use crate::reach::tube::Tube;
 use crate::robot::Gains;
 
 /// What may stand in a file: `law` says which of it has to.
